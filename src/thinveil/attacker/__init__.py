@@ -1,0 +1,1 @@
+"""The side that asks. Imports the language and itself, nothing else."""

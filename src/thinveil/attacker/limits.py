@@ -1,0 +1,48 @@
+"""Finding the bounds of an attribute by doubling (paper, footnote to Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thinveil.attacker.search import (
+    Attack,
+    Axis,
+    Rules,
+    Search,
+    Work,
+    exceeds,
+    side_by_side,
+)
+from thinveil.attacker.strategies import Strategy
+from thinveil.errors import EvidenceError
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells
+from thinveil.language.schema import LIMIT
+
+
+def doubled(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Search[Axis]:
+    """Find limits for s records: double [-1, 1) until it holds all values that exist."""
+    if axis.missing:
+        s -= yield from strategy.missing(rules, s)
+    reach = 1
+    while s and not (yield from exceeds(rules, -reach, reach, s - 1)):
+        reach *= 2
+        if reach * axis.width > 2 * LIMIT:
+            raise EvidenceError("the answers leave some records outside every range of values")
+    return axis.within(-reach, reach - 1)
+
+
+def with_limits(
+    facts: PublicFacts, strategy: Strategy, axes: Sequence[Axis]
+) -> Attack[list[Axis]]:
+    """Return the axes with limits for the whole table, found by asking where not public."""
+    rules = Rules.of(facts)
+    unknown = [axis for axis in axes if axis.lower is None]
+    found = yield from side_by_side(
+        facts,
+        Cells.everything(),
+        [Work(doubled(strategy, rules, axis, rules.n), 0, axis) for axis in unknown],
+        lambda _, __: About("finding bounds"),
+    )
+    known = {axis.column: axis for axis in found}
+    return [known.get(axis.column, axis) for axis in axes]

@@ -1,0 +1,206 @@
+"""Small searches as generators of single questions, and running many of them at once.
+
+A search asks about one group of records and one attribute. It yields (low, high, b): "of
+the records of my group, are there more than b with a value in [low, high)?", and is sent
+BELOW, NOISY or ABOVE. `side_by_side` merges the questions of many searches into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from thinveil.attacker.evidence import ABOVE, BELOW, zones
+from thinveil.errors import SchemaError
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
+from thinveil.language.schema import INFINITE, LOWEST, MISSING
+
+_T = TypeVar("_T")
+
+Question = tuple[int, int, int]
+Search = Generator[Question, int, _T]
+Attack = Generator[QueryBatch, Answers, _T]
+Values = list[tuple[int, int]]
+"""Values found, each with the number of records that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the claim makes of thresholds: everything a search needs to know about it.
+
+    Args:
+        n: The number of records in the whole table.
+        k: The group size; 0 where answers are unprotected, as if no record could change.
+        bounded: Whether the curator knows the bounds and answers exactly beyond them.
+    """
+
+    n: int
+    k: int
+    bounded: bool
+
+    @staticmethod
+    def of(facts: PublicFacts) -> Rules:
+        """Return the rules that public facts imply."""
+        return Rules(facts.records, facts.claim.k or 0, facts.claim.universe == "bounded")
+
+    def threshold(self, t: int) -> int:
+        """Return the one threshold that decides whether c > t."""
+        return t + self.k if t + self.k < self.n else t - self.k
+
+    def exceeds(self, t: int, zone: int) -> bool:
+        """Read the answer at `threshold(t)`: is c > t?"""
+        return zone != BELOW if t + self.k < self.n else zone == ABOVE
+
+
+def exceeds(rules: Rules, low: int, high: int, t: int) -> Search[bool]:
+    """Ask one question: does the range hold more than t records?
+
+    Works for every n >= 2k (NOTES, section 1): the upper boundary where it exists, else
+    the lower one.
+    """
+    return rules.exceeds(t, (yield low, high, rules.threshold(t)))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One attribute as a search sees it: a grid of coarse steps between limits.
+
+    Args:
+        column: The attribute's position in the table.
+        lower: The lowest coarse step that can occur, or None while unknown.
+        upper: The highest coarse step that can occur, or None while unknown.
+        width: How many of the attribute's own steps make a coarse one.
+        missing: Whether values may be missing.
+    """
+
+    column: int
+    lower: int | None
+    upper: int | None
+    width: int = 1
+    missing: bool = False
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The limits, once they are known."""
+        assert self.lower is not None and self.upper is not None
+        return self.lower, self.upper
+
+    @property
+    def size(self) -> int:
+        """How many values are possible, missing included."""
+        lower, upper = self.limits
+        return upper - lower + 1 + self.missing
+
+    def within(self, lower: int, upper: int) -> Axis:
+        """Return the same axis with these limits."""
+        return replace(self, lower=lower, upper=upper)
+
+    def code(self, step: int) -> int:
+        """Return the code at the low end of a coarse step."""
+        return step if step == MISSING else step * self.width
+
+
+def axes_of(facts: PublicFacts, widths: dict[int, int] | None = None) -> list[Axis]:
+    """Return the axes of a table, at a coarser precision where `widths` asks for one."""
+    axes = []
+    for column, attribute in enumerate(facts.schema):
+        width = (widths or {}).get(column, 1)
+        if width > 1 and attribute.kind == "category":
+            raise SchemaError(f"precision of {attribute.name!r}: categories have none")
+        lower = None if attribute.lower is None else attribute.lower // width
+        upper = None if attribute.upper is None else attribute.upper // width
+        axes.append(Axis(column, lower, upper, width, attribute.missing))
+    return axes
+
+
+@dataclass(slots=True)
+class Work:
+    """One search and where it looks."""
+
+    search: Search[Any]
+    cell: int
+    axis: Axis
+    weight: int = 1
+
+
+def side_by_side(
+    facts: PublicFacts,
+    cells: Cells,
+    work: Iterable[Work],
+    about: Callable[[float, list[Any]], About],
+) -> Attack[list[Any]]:
+    """Run searches together, one batch a round, and return their results in order.
+
+    Args:
+        facts: What is public, for reading answers.
+        cells: The groups of records that the searches look at.
+        work: The searches.
+        about: Called each round with the settled share of the weight and the results so
+            far (None where a search still runs).
+    """
+    results: list[Any] = []
+    running: list[tuple[int, Work]] = []
+    asked: list[Question] = []
+    settled = total = 0
+    for number, each in enumerate(work):
+        results.append(None)
+        total += each.weight
+        try:
+            asked.append(next(each.search))
+            running.append((number, each))
+        except StopIteration as stop:
+            results[number] = stop.value
+            settled += each.weight
+    senders = [each.search.send for _, each in running]
+    cell = np.array([each.cell for _, each in running], np.int64)
+    column = np.array([each.axis.column for _, each in running], np.int64)
+    width = np.array([each.axis.width for _, each in running], np.int64)
+    while running:
+        batch = _batch(cells, cell, column, width, asked, about(settled / total, results))
+        answers = yield batch
+        asked = []
+        ask = asked.append
+        ended = []
+        place = 0
+        for send, zone in zip(senders, zones(facts.claim, answers), strict=True):
+            try:
+                ask(send(zone))
+            except StopIteration as stop:
+                number, each = running[place]
+                results[number] = stop.value
+                settled += each.weight
+                ended.append(place)
+            place += 1
+        if ended:
+            keep = np.ones(len(running), np.bool_)
+            keep[ended] = False
+            cell, column, width = cell[keep], column[keep], width[keep]
+            gone = set(ended)
+            senders = [each for place, each in enumerate(senders) if place not in gone]
+            running = [each for place, each in enumerate(running) if place not in gone]
+    return results
+
+
+def _batch(
+    cells: Cells, cell: Codes, column: Codes, width: Codes, asked: Sequence[Question], about: About
+) -> QueryBatch:
+    if len(asked) < 32:
+        low, high, threshold = np.array(asked, np.int64).T
+    else:
+        low, high, threshold = (np.array(part, np.int64) for part in zip(*asked, strict=True))
+    if (width != 1).any():
+        low = _scaled(low, width)
+        high = _scaled(high, width)
+    return QueryBatch(cells, cell, column, low, high, threshold, about=about)
+
+
+def _scaled(ends: Codes, width: npt.ArrayLike) -> Codes:
+    """Turn coarse steps into codes; the ends around missing values stay what they are."""
+    fixed = (ends == MISSING) | (ends == LOWEST) | (ends == INFINITE)
+    scaled: Codes = np.where(fixed, ends, np.where(fixed, 0, ends) * width)
+    return scaled

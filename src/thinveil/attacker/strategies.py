@@ -1,0 +1,100 @@
+"""Strategies by name: how counts and values are searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from thinveil.attacker import linear, published
+from thinveil.attacker.search import Axis, Rules, Search, Values, exceeds
+from thinveil.errors import TooManyQueries, UsageError
+from thinveil.language.schema import LOWEST, MISSING
+
+MOST_QUERIES: Final = 10_000_000
+"""What a strategy may ask without an explicit go-ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The searches that every attack is made of.
+
+    Args:
+        name: As on the command line.
+        count: Finds the number of records in a range, given the most there can be.
+        values: Finds all values of a group of records.
+        only: Finds the value of one known record.
+        estimate: Bounds the queries beforehand; None where there is no need to.
+        asks_twice: Whether membership asks the printed pair of questions.
+    """
+
+    name: str
+    count: Callable[[Rules, int, int, int], Search[int]]
+    values: Callable[[Rules, Axis, int], Search[Values]]
+    only: Callable[[Rules, Axis], Search[int]]
+    estimate: Callable[[Rules, Sequence[Axis], int], int] | None = None
+    asks_twice: bool = False
+
+    def column(self, rules: Rules, axis: Axis, s: int) -> Search[Values]:
+        """Find the values of s records on an axis; missing ones are counted first."""
+        if not axis.missing:
+            return self.values(rules, axis, s)
+        return self._with_missing(rules, axis, s)
+
+    def _with_missing(self, rules: Rules, axis: Axis, s: int) -> Search[Values]:
+        lower, upper = axis.limits
+        if rules.bounded and upper < lower:
+            return [(MISSING, s)]
+        gone = yield from self.missing(rules, s)
+        found = [(MISSING, gone)] if gone else []
+        if s > gone:
+            found += yield from self.values(rules, axis, s - gone)
+        return found
+
+    def missing(self, rules: Rules, s: int) -> Search[int]:
+        """Count the missing values of s records; one question tells whether there are any."""
+        if not (yield from exceeds(rules, MISSING, LOWEST, 0)):
+            return 0
+        if s == 1:
+            return 1
+        return (yield from self.count(rules, MISSING, LOWEST, s))
+
+    def check(self, rules: Rules, axes: Sequence[Axis], groups: int, force: bool) -> None:
+        """Refuse to start what would ask too much, unless told to go ahead.
+
+        Raises:
+            TooManyQueries: The bound is above ten million and `force` is not set.
+        """
+        if self.estimate is None or force:
+            return
+        queries = self.estimate(rules, axes, groups)
+        if queries > MOST_QUERIES:
+            raise TooManyQueries(
+                f"the {self.name} strategy may ask up to {queries:,} queries here, above "
+                f"{MOST_QUERIES:,}: add --force to go ahead, or use --strategy published"
+            )
+
+
+STRATEGIES: Final = {
+    "linear": Strategy(
+        "linear", linear.count, linear.values, linear.only, estimate=linear.most_queries
+    ),
+    "published": Strategy(
+        "published", published.count, published.values, published.only, asks_twice=True
+    ),
+}
+"""All strategies by name, sorted."""
+
+
+def strategy_named(name: str) -> Strategy:
+    """Return a strategy by its name.
+
+    Raises:
+        UsageError: There is no such strategy.
+    """
+    try:
+        return STRATEGIES[name]
+    except KeyError:
+        raise UsageError(
+            f"there is no strategy {name!r}; choose from {', '.join(STRATEGIES)}"
+        ) from None

@@ -1,0 +1,186 @@
+"""Reconstructing counts, columns and whole tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from thinveil.attacker.found import ColumnFound, ColumnsFound, CountFound, TableFound
+from thinveil.attacker.limits import with_limits
+from thinveil.attacker.search import Attack, Axis, Rules, Values, Work, axes_of, side_by_side
+from thinveil.attacker.strategies import Strategy
+from thinveil.errors import UsageError
+from thinveil.language.claims import Extent
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import WHOLE, About, Cells, Codes
+from thinveil.language.schema import INFINITE, MISSING
+
+
+def count(facts: PublicFacts, strategy: Strategy, box: dict[int, tuple[int, int]]) -> Attack[CountFound]:
+    """Count the records in a box exactly (Algorithm 1)."""
+    rules = Rules.of(facts)
+    cells, constant = cell_of(facts, [box])
+    if constant[0] is not None:
+        return CountFound(rules.n * constant[0])
+    strategy.check(rules, [Axis(WHOLE, 0, 0)], 1, force=False)
+    found = yield from side_by_side(
+        facts,
+        cells,
+        [Work(strategy.count(rules, MISSING, INFINITE, rules.n), 0, Axis(WHOLE, 0, 0))],
+        lambda done, _: About("counting", done, lambda: CountFound(None)),
+    )
+    return CountFound(found[0])
+
+
+def cell_of(
+    facts: PublicFacts, boxes: Sequence[dict[int, tuple[int, int]]]
+) -> tuple[Cells, list[int | None]]:
+    """Return cells for boxes, and for each whether it is known to be always true or false.
+
+    In a bounded universe a constant predicate is answered exactly, which would mislead a
+    search; it need not be asked. All boxes must restrict the same columns.
+    """
+    columns = tuple(boxes[0])
+    low = np.array([[box[column][0] for column in columns] for box in boxes], np.int64)
+    high = np.array([[box[column][1] for column in columns] for box in boxes], np.int64)
+    cells = Cells(columns, low.reshape(len(boxes), -1), high.reshape(len(boxes), -1))
+    if not columns:
+        return cells, [1] * len(boxes)
+    extent = Extent.of(facts.schema, facts.claim.universe)
+    empty, full = extent.judge(columns, cells.low, cells.high)
+    never, always = empty.any(axis=1), full.all(axis=1)
+    return cells, [
+        0 if no else 1 if yes else None
+        for no, yes in zip(never.tolist(), always.tolist(), strict=True)
+    ]
+
+
+def columns(
+    facts: PublicFacts,
+    strategy: Strategy,
+    wanted: Sequence[int],
+    widths: dict[int, int] | None = None,
+    force: bool = False,
+) -> Attack[ColumnsFound]:
+    """Reconstruct columns, each by itself (Algorithm 2); they are searched side by side."""
+    rules = Rules.of(facts)
+    axes = [axes_of(facts, widths)[column] for column in wanted]
+    axes = yield from with_limits(facts, strategy, axes)
+    for axis in axes:
+        strategy.check(rules, [axis], 1, force)
+
+    def so_far(results: list[Any]) -> ColumnsFound:
+        return ColumnsFound(
+            tuple(
+                _column(axis, result)
+                for axis, result in zip(axes, results, strict=True)
+                if result is not None
+            )
+        )
+
+    label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
+    results = yield from side_by_side(
+        facts,
+        Cells.everything(),
+        [Work(_column_of(strategy, rules, axis, rules.n), 0, axis) for axis in axes],
+        lambda done, results: About(label, done, partial(so_far, list(results))),
+    )
+    return so_far(results)
+
+
+def _column_of(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Any:
+    """Return the search for a column; where one value alone is possible, all s have it."""
+    if rules.bounded and axis.size == 1:
+        return _known([(axis.limits[0] if not axis.missing else MISSING, s)])
+    return strategy.column(rules, axis, s)
+
+
+def _known(values: Values) -> Any:
+    return values
+    yield
+
+
+def _column(axis: Axis, values: Values) -> ColumnFound:
+    return ColumnFound(
+        axis.column, sorted((axis.code(step), count) for step, count in values), axis.width
+    )
+
+
+def in_order(axes: Sequence[Axis], order: Sequence[int] | None) -> list[Axis]:
+    """Sort axes as the user says, the rest by public domain size, ties in schema order.
+
+    Raises:
+        UsageError: The user's order names a column twice.
+    """
+    first = list(order or ())
+    if len(set(first)) != len(first):
+        raise UsageError("the order names a column twice")
+    rest = sorted((axis for axis in axes if axis.column not in first), key=lambda axis: axis.size)
+    return [axes[column] for column in first] + rest
+
+
+def table(
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Sequence[int] | None = None,
+    widths: dict[int, int] | None = None,
+    force: bool = False,
+) -> Attack[TableFound]:
+    """Reconstruct the whole table, attribute after attribute (paper, "full data set").
+
+    The records found so far fall into groups that agree on everything known; the next
+    attribute is searched in all groups side by side.
+    """
+    rules = Rules.of(facts)
+    axes = yield from with_limits(facts, strategy, axes_of(facts, widths))
+    axes = in_order(axes, order)
+    strategy.check(rules, axes, 1, force)
+    all_columns = tuple(axis.column for axis in axes)
+    all_widths = tuple(axis.width for axis in axes)
+    codes = np.empty((1, 0), np.int64)
+    counts = np.array([rules.n], np.int64)
+
+    def found(codes: Codes, counts: Codes, known: Codes) -> TableFound:
+        rest = np.zeros((len(codes), len(axes) - codes.shape[1]), np.int64)
+        return TableFound(all_columns, np.hstack([codes, rest]), known, counts, all_widths)
+
+    def so_far(codes: Codes, counts: Codes, axis: Axis, results: list[Any]) -> TableFound:
+        known = np.array([result is not None for result in results], np.int64)
+        open_ends = [
+            result if result is not None else [(0, size)]
+            for result, size in zip(results, counts.tolist(), strict=True)
+        ]
+        parent, codes, counts = _split(codes, axis, open_ends)
+        return found(codes, counts, codes.shape[1] - 1 + known[parent])
+
+    for depth, axis in enumerate(axes):
+        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
+        results = yield from side_by_side(
+            facts,
+            Cells.points(all_columns[:depth], codes, all_widths[:depth]),
+            (
+                Work(_column_of(strategy, rules, axis, size), group, axis, size)
+                for group, size in enumerate(counts.tolist())
+            ),
+            lambda done, results, depth=depth, axis=axis, label=label, codes=codes, counts=counts: (
+                About(
+                    label,
+                    (depth + done) / len(axes),
+                    lambda: so_far(codes, counts, axis, results),
+                )
+            ),
+        )
+        _, codes, counts = _split(codes, axis, results)
+    return found(codes, counts, np.full(len(codes), len(axes)))
+
+
+def _split(codes: Codes, axis: Axis, results: Sequence[Values]) -> tuple[Codes, Codes, Codes]:
+    """Split groups by the values found in them: parents, longer codes and counts."""
+    parent = np.repeat(np.arange(len(results)), [len(result) for result in results])
+    steps = np.array([step for result in results for step, _ in result], np.int64)
+    counts = np.array([count for result in results for _, count in result], np.int64)
+    own = np.where(steps == MISSING, MISSING, np.where(steps == MISSING, 0, steps) * axis.width)
+    return parent, np.column_stack([codes[parent], own]), counts

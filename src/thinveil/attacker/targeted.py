@@ -1,0 +1,243 @@
+"""Attacks on people: are they in the table, are they unique, what are their values?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from thinveil.attacker.evidence import NOISY
+from thinveil.attacker.found import ColumnFound, PeopleFound, PersonFound
+from thinveil.attacker.limits import doubled, with_limits
+from thinveil.attacker.search import (
+    Attack,
+    Axis,
+    Rules,
+    Search,
+    Values,
+    Work,
+    axes_of,
+    exceeds,
+    side_by_side,
+)
+from thinveil.attacker.strategies import Strategy
+from thinveil.attacker.table import cell_of
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import WHOLE, About, Cells
+from thinveil.language.schema import INFINITE, MISSING
+
+Person = dict[int, int]
+"""What is known about somebody: the code of each known column."""
+
+_WHOLE_CELL = Axis(WHOLE, 0, 0)
+
+
+def membership(
+    facts: PublicFacts, strategy: Strategy, people: Sequence[Person]
+) -> Attack[PeopleFound]:
+    """Tell for each person whether anybody in the table fits (Example 3).
+
+    One question decides (erratum 7). A strategy that follows the paper asks its two under
+    protection, b = k and b = k - 1, and demands the boundary between them.
+    """
+    return _each(facts, people, "membership", lambda rules: _member(strategy, rules))
+
+
+def _member(strategy: Strategy, rules: Rules) -> Search[PersonFound]:
+    present = yield from exceeds(rules, MISSING, INFINITE, 0)
+    if strategy.asks_twice and rules.k:
+        zone = yield MISSING, INFINITE, rules.k - 1
+        present = present or zone != NOISY
+    return PersonFound(present=present)
+
+
+def uniqueness(
+    facts: PublicFacts, people: Sequence[Person], present: bool = False
+) -> Attack[PeopleFound]:
+    """Tell for each person whether exactly one record fits (Example 2).
+
+    Two questions, or one if the person is known to be present. Right also where the
+    printed pair fails (erratum 7).
+    """
+    return _each(facts, people, "uniqueness", lambda rules: _unique(rules, present))
+
+
+def _unique(rules: Rules, present: bool) -> Search[PersonFound]:
+    if not present:
+        present = yield from exceeds(rules, MISSING, INFINITE, 0)
+        several = yield from exceeds(rules, MISSING, INFINITE, 1)
+    else:
+        several = yield from exceeds(rules, MISSING, INFINITE, 1)
+    return PersonFound(present=present, unique=present and not several)
+
+
+def _each(
+    facts: PublicFacts, people: Sequence[Person], label: str, make: Any
+) -> Attack[PeopleFound]:
+    """Run one small search on the cell of each person."""
+    rules = Rules.of(facts)
+    cells, constant = _cells(facts, people)
+    results = yield from side_by_side(
+        facts,
+        cells,
+        [
+            Work(make(rules) if settled is None else _certain(rules, settled), row, _WHOLE_CELL)
+            for row, settled in enumerate(constant)
+        ],
+        lambda done, results: About(
+            label, done, lambda: PeopleFound(tuple(each or PersonFound() for each in results))
+        ),
+    )
+    return PeopleFound(tuple(results))
+
+
+def _certain(rules: Rules, always: int) -> Search[PersonFound]:
+    """Return without asking what holds for a predicate that is constant."""
+    matches = always * rules.n
+    return PersonFound(present=matches > 0, unique=matches == 1, matches=matches)
+    yield
+
+
+def _cells(facts: PublicFacts, people: Sequence[Person]) -> tuple[Cells, list[int | None]]:
+    return cell_of(
+        facts, [{column: (code, code + 1) for column, code in who.items()} for who in people]
+    )
+
+
+def attributes(
+    facts: PublicFacts,
+    strategy: Strategy,
+    people: Sequence[Person],
+    wanted: Sequence[int],
+    *,
+    widths: dict[int, int] | None = None,
+    priors: dict[int, tuple[int, int]] | None = None,
+    assume_unique: bool = False,
+    shortcut: bool = True,
+    force: bool = False,
+) -> Attack[PeopleFound]:
+    """Find unknown attributes of people from the known ones (Example 4).
+
+    Args:
+        facts: What is public.
+        strategy: How values are searched for.
+        people: For each person, the codes of known columns; the same columns for all.
+        wanted: The columns to find.
+        widths: A coarser precision for some columns.
+        priors: Bounds, in codes, that the value is believed to lie in. They are checked by
+            one question and dropped for a person where they fail.
+        assume_unique: Whether every person is known to be in the table, and alone.
+        shortcut: Whether a binary attribute of a unique person is a membership question.
+        force: Whether to go ahead with a very long attack.
+    """
+    rules = Rules.of(facts)
+    axes = [axes_of(facts, widths)[column] for column in wanted]
+    if len(people) > 1 or strategy.estimate is not None:
+        axes = yield from with_limits(facts, strategy, axes)
+        for axis in axes:
+            strategy.check(rules, [axis], len(people), force)
+    if assume_unique:
+        matched = [PersonFound(present=True, unique=True, matches=1) for _ in people]
+    else:
+        matched = yield from _matches(facts, strategy, people)
+    cells, _ = _cells(facts, people)
+    sizes = [person.matches or 0 for person in matched]
+
+    def so_far(results: Sequence[Any]) -> PeopleFound:
+        per_person = iter(results)
+        found = []
+        for person in matched:
+            mine = [(axis, next(per_person)) for axis in axes] if person.matches else []
+            settled = [(axis, result) for axis, result in mine if result is not None]
+            found.append(
+                replace(
+                    person,
+                    values=tuple(
+                        ColumnFound(
+                            axis.column,
+                            sorted((axis.code(step), count) for step, count in values),
+                            axis.width,
+                        )
+                        for axis, (values, _) in settled
+                    ),
+                    prior_failed=tuple(axis.column for axis, (_, held) in settled if not held),
+                )
+            )
+        return PeopleFound(tuple(found))
+
+    results = yield from side_by_side(
+        facts,
+        cells,
+        [
+            Work(
+                _value(strategy, rules, axis, size, (priors or {}).get(axis.column), shortcut),
+                row,
+                axis,
+            )
+            for row, size in enumerate(sizes)
+            if size
+            for axis in axes
+        ],
+        lambda done, results: About("attributes", done, lambda: so_far(results)),
+    )
+    return so_far(results)
+
+
+def _matches(
+    facts: PublicFacts, strategy: Strategy, people: Sequence[Person]
+) -> Attack[list[PersonFound]]:
+    """Count how many records fit each person; most are settled by two questions."""
+
+    def search(rules: Rules) -> Search[PersonFound]:
+        person = yield from _unique(rules, present=False)
+        if not person.present:
+            matches = 0
+        elif person.unique:
+            matches = 1
+        else:
+            matches = yield from strategy.count(rules, MISSING, INFINITE, rules.n)
+        return replace(person, matches=matches)
+
+    found = yield from _each(facts, people, "matching records", search)
+    return list(found.people)
+
+
+def _value(
+    strategy: Strategy,
+    rules: Rules,
+    axis: Axis,
+    s: int,
+    prior: tuple[int, int] | None,
+    shortcut: bool,
+) -> Search[tuple[Values, bool]]:
+    """Find the values of s matching records, and tell whether the prior held."""
+    if prior is not None:
+        low, high = (end // axis.width for end in prior)
+        if axis.lower is not None and axis.upper is not None:
+            low, high = max(low, axis.lower), min(high, axis.upper)
+        if low <= high and (axis.missing or (low, high) != (axis.lower, axis.upper)):
+            if (yield from exceeds(rules, low, high + 1, s - 1)):
+                narrow = replace(axis.within(low, high), missing=False)
+                return (yield from _settle(strategy, rules, narrow, s, shortcut)), True
+            found = yield from _settle(strategy, rules, axis, s, shortcut)
+            return found, False
+        if low > high:
+            return (yield from _settle(strategy, rules, axis, s, shortcut)), False
+    return (yield from _settle(strategy, rules, axis, s, shortcut)), True
+
+
+def _settle(
+    strategy: Strategy, rules: Rules, axis: Axis, s: int, shortcut: bool
+) -> Search[Values]:
+    """Find the values of s matching records on one axis."""
+    if axis.lower is None:
+        axis = yield from doubled(strategy, rules, axis, s)
+    lower, upper = axis.limits
+    if axis.size == 1:
+        return [(MISSING if axis.missing else lower, s)]
+    if s > 1 or axis.missing:
+        return (yield from strategy.column(rules, axis, s))
+    if shortcut and axis.size == 2:
+        high = yield from exceeds(rules, upper, upper + 1, 0)
+        return [(upper if high else lower, 1)]
+    return [((yield from strategy.only(rules, axis)), 1)]

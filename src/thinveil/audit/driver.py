@@ -1,0 +1,185 @@
+"""The only loop and the only meter: carries an attack's batches to a target and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+
+from thinveil.attacker.evidence import ErrorBound
+from thinveil.attacker.search import Attack
+from thinveil.audit.schedule import Schedule
+from thinveil.audit.targets import Restorable, Target, checked, ledger_of
+from thinveil.audit.transcript import Transcript
+from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
+from thinveil.errors import BudgetSpent, TargetError, ThinveilError
+from thinveil.language.queries import About, Answers, QueryBatch
+
+_T = TypeVar("_T")
+
+Ending = Literal["complete", "cap", "interrupted", "target"]
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts everything that is asked.
+
+    Args:
+        columns: How many attributes the table has.
+        queries: Answers drawn, repeats included.
+        questions: Rows of batches; a row with repeats counts once.
+        rounds: Batches.
+        trivial: Questions whose threshold is below 0 or at least n.
+        replayed: Batches whose answers came from a transcript.
+        by_column: Questions for each attribute narrowed; the last entry counts those that
+            narrow none.
+        error: The chance that any answer was misread.
+    """
+
+    columns: int
+    queries: int = 0
+    questions: int = 0
+    rounds: int = 0
+    trivial: int = 0
+    replayed: int = 0
+    by_column: Any = None
+    error: ErrorBound = field(default_factory=ErrorBound)
+
+    def __post_init__(self) -> None:
+        self.by_column = np.zeros(self.columns + 1, np.int64)
+
+    def count(self, batch: QueryBatch, records: int) -> None:
+        """Count an answered batch."""
+        self.queries += batch.queries
+        self.questions += batch.questions
+        self.rounds += 1
+        threshold = batch.threshold
+        self.trivial += int(np.count_nonzero((threshold < 0) | (threshold >= records)))
+        column = batch.column if batch.offsets is None else batch.column[batch.offsets[:-1]]
+        self.by_column += np.bincount(
+            np.where(column < 0, self.columns, column), minlength=self.columns + 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Generic[_T]):
+    """How a run ended and what it found.
+
+    Args:
+        found: What the attack returned, or what it had so far where it ended early.
+        ending: Why it ended.
+        reason: The sentence that goes with an early ending.
+        meter: What was asked.
+        spent: The claimed loss: the target's own ledger where it has one, else the meter's.
+    """
+
+    found: _T
+    ending: Ending
+    reason: str
+    meter: Meter
+    spent: Fraction
+
+
+Observer = Callable[[Meter, About], None]
+
+
+def run(
+    attack: Attack[_T],
+    target: Target,
+    schedule: Schedule,
+    *,
+    transcript: Transcript | None = None,
+    cap: Fraction | None = None,
+    observer: Observer = lambda meter, about: None,
+) -> Run[_T]:
+    """Run an attack against a target until it returns, the budget ends or somebody stops it.
+
+    Args:
+        attack: A fresh attack.
+        target: Whatever answers.
+        schedule: Where each answer's claimed loss comes from.
+        transcript: Where batches and answers are kept; its recorded answers are used first.
+        cap: A cap on the claimed loss, kept here for targets without a ledger of their own.
+        observer: Called after each round with the meter and what the batch was about.
+
+    Raises:
+        ThinveilError: Something is wrong that a later resume cannot mend. Interruptions, a
+            reached cap and a target that dies end the run early instead.
+    """
+    facts = target.facts
+    meter = Meter(len(facts.schema))
+    own = ledger_of(target)
+    ledger = Ledger(cap if own is None else None)
+    recorded: list[Event] = []
+    ending: Ending = "complete"
+    reason = ""
+    answers: Answers | None = None
+    about = About()
+    key = transcript.header.run if transcript else "unrecorded"
+    try:
+        while True:
+            try:
+                batch = attack.send(answers) if answers is not None else next(attack)
+            except StopIteration as stop:
+                found: _T = stop.value
+                break
+            about = batch.about
+            number = meter.rounds + 1
+            stamped = batch.stamped((key, number), schedule.stamp(batch, meter.queries))
+            values = None
+            digest = b""
+            if transcript is not None:
+                digest = batch.digest()
+                values = transcript.replay(number, digest)
+            if values is not None:
+                answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
+                spend = Spend.of(stamped)
+                recorded.append(spend)
+                meter.replayed += 1
+            else:
+                if recorded:
+                    _restore(target, meter, recorded)
+                    recorded = []
+                spend = Spend.of(stamped)
+                if own is None:
+                    ledger.admit(spend)
+                if transcript is not None:
+                    transcript.sent(number, digest)
+                answers = checked(_ask(target, stamped), stamped)
+                if transcript is not None:
+                    transcript.got(number, digest, answers.values)
+            if own is None:
+                ledger.charge(spend)
+            meter.count(batch, facts.records)
+            meter.error.add(facts.claim, batch.queries, stamped.epsilon)
+            observer(meter, about)
+    except BudgetSpent as spent:
+        ending, reason, found = "cap", str(spent), about.so_far()
+    except KeyboardInterrupt:
+        ending, reason, found = "interrupted", "the run was interrupted", about.so_far()
+    except TargetError as error:
+        ending, reason, found = "target", str(error), about.so_far()
+    if recorded:
+        _restore(target, meter, recorded)
+    return Run(found, ending, reason, meter, (own or ledger).spent)
+
+
+def _restore(target: Target, meter: Meter, recorded: list[Event]) -> None:
+    """Bring a target in this process to where the transcript ends; the replay was free."""
+    if isinstance(target, Restorable):
+        target.restore(
+            meter.queries, [*recorded, PostProcessing(f"replay of {meter.replayed} batches")]
+        )
+
+
+def _ask(target: Target, batch: QueryBatch) -> object:
+    """Ask a target; whatever else it raises becomes an error that names no values."""
+    try:
+        return target.answer(batch)
+    except ThinveilError:
+        raise
+    except Exception as error:
+        raise TargetError(f"the target failed: {type(error).__name__}") from error

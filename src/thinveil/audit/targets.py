@@ -1,0 +1,75 @@
+"""What can be audited: anything with public facts that answers batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from thinveil.curator.ledger import Event, Ledger
+from thinveil.errors import TargetError
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers, QueryBatch
+
+
+@runtime_checkable
+class Target(Protocol):
+    """Something to audit. Conforms: `Curator`, and any object with these two.
+
+    `answer` may return `Answers` or a plain array with one number for each answer wanted,
+    the repeats of a question next to each other.
+    """
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What is public about the target."""
+        ...
+
+    def answer(self, batch: QueryBatch) -> Any:
+        """Answer a stamped batch, or raise a ThinveilError and answer nothing."""
+        ...
+
+
+@runtime_checkable
+class Restorable(Protocol):
+    """A target in this process whose noise and ledger continue an interrupted run."""
+
+    def restore(self, answers: int, events: Iterable[Event]) -> None:
+        """Go on as if so many answers had been drawn and these events had happened."""
+        ...
+
+
+def fingerprint(target: Target) -> str:
+    """Return a text that tells this target from others, for transcripts."""
+    own = getattr(target, "fingerprint", None)
+    return f"{own or type(target).__qualname__} {target.facts!r}"
+
+
+def ledger_of(target: Target) -> Ledger | None:
+    """Return the target's own ledger, where it has one that can be read here."""
+    ledger = getattr(target, "ledger", None)
+    return ledger if isinstance(ledger, Ledger) else None
+
+
+def checked(answer: object, batch: QueryBatch) -> Answers:
+    """Turn whatever a target returned into answers, or say what is wrong with it.
+
+    Raises:
+        TargetError: The number of answers is wrong, or one is not a finite number.
+    """
+    if isinstance(answer, Answers):
+        values = answer.values
+    else:
+        try:
+            values = np.asarray(answer, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            raise TargetError("the target's answer is not an array of numbers") from None
+    wanted = batch.queries
+    if values.shape != (wanted,):
+        raise TargetError(f"the target gave {values.size} answers where {wanted} were asked for")
+    if not np.isfinite(values).all():
+        raise TargetError("the target answered with something that is not a finite number")
+    if isinstance(answer, Answers):
+        return answer
+    return Answers(values, batch.repeats, batch.epsilon)

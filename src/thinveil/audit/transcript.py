@@ -1,0 +1,200 @@
+"""Every batch and its answers, kept, so that a broken run can go on.
+
+A transcript is a line of JSON (the header) and then frames. Before batch number i is sent,
+a frame with its number and digest is written; after it was answered, a frame with its
+answers. Each frame carries a checksum. Replaying the answers into a fresh attack brings it
+to the same point; an answered batch is never sent again, an unanswered one is sent again
+under the same key.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import struct
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.errors import TranscriptError
+from thinveil.language.queries import Floats
+
+FORMAT: Final = "thinveil transcript 1"
+_FRAME: Final = struct.Struct("<cIQ16s")  # kind, bytes of answers, number, digest of the batch
+_CHECK: Final = struct.Struct("<I")
+_SENT: Final = b"S"
+_ANSWERED: Final = b"A"
+_SYNC_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Whose transcript it is: the target's fingerprint, the options and a random run id."""
+
+    fingerprint: str
+    options: Mapping[str, Any]
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def line(self) -> bytes:
+        """Return the header as the first line of a transcript."""
+        fields = {
+            "format": FORMAT,
+            "run": self.run,
+            "fingerprint": self.fingerprint,
+            "options": dict(self.options),
+        }
+        return json.dumps(fields).encode() + b"\n"
+
+
+class Transcript:
+    """Records a run, in memory or in a file, and replays what was recorded before.
+
+    Args:
+        header: What the transcript is about.
+        path: Where to keep it; None keeps it in memory until `save`.
+    """
+
+    def __init__(self, header: Header, path: Path | None = None) -> None:
+        self.header = header
+        self.path = path
+        self.notice = ""
+        self._frames = bytearray()
+        self._file: int | None = None
+        self._synced = time.monotonic()
+        self._recorded: list[tuple[bytes, bytes]] = []
+        self._closed_frames = 0
+        if path is not None:
+            try:
+                self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                raise TranscriptError(
+                    f"{path} exists already: choose another name, or continue it with --resume"
+                ) from None
+            except OSError as error:
+                raise TranscriptError(f"cannot write {path}: {error.strerror}") from None
+            self._write(header.line())
+
+    @staticmethod
+    def resume(path: Path) -> Transcript:
+        """Open a transcript to go on with it.
+
+        A tail that was not written whole is cut off; `notice` then says so.
+
+        Raises:
+            TranscriptError: There is no usable transcript at this path.
+        """
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise TranscriptError(f"cannot read {path}: {error.strerror}") from None
+        line, _, frames = content.partition(b"\n")
+        try:
+            fields = json.loads(line)
+            if fields["format"] != FORMAT:
+                raise ValueError
+            header = Header(fields["fingerprint"], fields["options"], fields["run"])
+        except (ValueError, KeyError, TypeError):
+            raise TranscriptError(f"{path} is not a transcript that this version reads") from None
+        transcript = Transcript(header)
+        transcript.path = path
+        whole = transcript._parse(frames)
+        if whole < len(frames):
+            transcript.notice = (
+                f"the end of {path} was damaged; it was cut back to the last whole batch, "
+                f"number {len(transcript._recorded)}"
+            )
+        try:
+            transcript._file = os.open(path, os.O_WRONLY)
+            os.ftruncate(transcript._file, len(line) + 1 + whole)
+            os.lseek(transcript._file, 0, os.SEEK_END)
+        except OSError as error:
+            raise TranscriptError(f"cannot write {path}: {error.strerror}") from None
+        return transcript
+
+    def _parse(self, frames: bytes) -> int:
+        """Read whole frames; return how many bytes of them are sound."""
+        position = 0
+        while position + _FRAME.size + _CHECK.size <= len(frames):
+            kind, size, number, digest = _FRAME.unpack_from(frames, position)
+            end = position + _FRAME.size + size
+            if kind not in (_SENT, _ANSWERED) or end + _CHECK.size > len(frames):
+                break
+            (check,) = _CHECK.unpack_from(frames, end)
+            if check != zlib.crc32(frames[position:end]):
+                break
+            if kind == _ANSWERED:
+                if number != len(self._recorded) + 1:
+                    break
+                self._recorded.append((digest, frames[position + _FRAME.size : end]))
+            position = end + _CHECK.size
+        return position
+
+    @property
+    def answered(self) -> int:
+        """How many batches were recorded with their answers when this was opened."""
+        return len(self._recorded)
+
+    def replay(self, number: int, digest: bytes) -> Floats | None:
+        """Return the recorded answers of a batch, or None if it has to be asked.
+
+        Raises:
+            TranscriptError: The attack asks something else than what was recorded.
+        """
+        if number > len(self._recorded):
+            return None
+        recorded, answers = self._recorded[number - 1]
+        if recorded != digest:
+            raise TranscriptError(
+                f"batch {number} differs from the recorded one: the transcript belongs to "
+                "another table, other options or another version"
+            )
+        return np.frombuffer(answers, dtype="<f8").astype(np.float64, copy=False)
+
+    def sent(self, number: int, digest: bytes) -> None:
+        """Note that a batch is about to be sent."""
+        self._frame(_SENT, number, digest, b"")
+
+    def got(self, number: int, digest: bytes, values: Floats) -> None:
+        """Note the answers of a batch."""
+        self._frame(_ANSWERED, number, digest, values.astype("<f8", copy=False).tobytes())
+
+    def _frame(self, kind: bytes, number: int, digest: bytes, answers: bytes) -> None:
+        frame = _FRAME.pack(kind, len(answers), number, digest) + answers
+        self._write(frame + _CHECK.pack(zlib.crc32(frame)))
+
+    def _write(self, data: bytes) -> None:
+        if self._file is None:
+            self._frames += data
+            return
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._file, view) :]
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                os.fsync(self._file)
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
+
+    def save(self, path: Path) -> None:
+        """Write a transcript kept in memory to a file, and keep it there from now on."""
+        if self._file is not None:
+            return
+        kept = bytes(self._frames)
+        fresh = Transcript(self.header, path)
+        fresh._write(kept)
+        fresh.close()
+        self.path = path
+
+    def close(self) -> None:
+        """Bring everything to the disk and let go of the file."""
+        if self._file is not None:
+            os.fsync(self._file)
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,1 @@
+"""The side that holds the data. An attacker never imports from here."""

@@ -1,0 +1,109 @@
+"""The curator: counts, a claim and a ledger make answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from thinveil.curator.counting import Counter, IndexCounter
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.ledger import Event, Ledger, Spend
+from thinveil.curator.noise import NoiseStream, laplace
+from thinveil.errors import BudgetError, QueryError
+from thinveil.language.claims import Claim, Constants, Extent
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
+
+
+class Curator:
+    """Answers batches about one table under one claim. It is a target by itself.
+
+    Args:
+        dataset: The confidential table.
+        claim: The mechanism to draw from.
+        seed: Noise is a function of this seed and the ordinal of each answer.
+        cap: The claimed loss above which a batch is refused, whole and unanswered.
+        counter: How to count; an index in memory unless given.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        claim: Claim,
+        *,
+        seed: int = 0,
+        cap: Fraction | None = None,
+        counter: Counter | None = None,
+    ) -> None:
+        self.facts = PublicFacts(dataset.records, dataset.schema, claim)
+        self.ledger = Ledger(cap)
+        self.fingerprint = f"table:{dataset.digest()}"
+        self._counter = counter if counter is not None else IndexCounter(dataset.codes)
+        self._noise = NoiseStream(seed)
+        self._constants = Constants(Extent.of(dataset.schema, claim.universe))
+
+    def answer(self, batch: QueryBatch) -> Answers:
+        """Answer a stamped batch, or refuse it whole.
+
+        Raises:
+            QueryError: A column does not exist, or boxes of one question overlap.
+            BudgetError: The batch carries no usable privacy budget.
+            BudgetSpent: The cap would be passed; nothing was answered.
+        """
+        self._check(batch)
+        facts = self.facts
+        counts = self._counter.count(batch)
+        threshold = np.minimum(np.maximum(batch.threshold, -1), facts.records)
+        values = (counts > threshold).astype(np.float64)
+        if facts.claim.protected:
+            sensitivity = facts.claim.sensitivity.at(counts, threshold)
+            sensitivity[
+                self._constants.among(batch) | (threshold < 0) | (threshold >= facts.records)
+            ] = 0.0
+            self.ledger.charge(Spend.of(batch))
+            values = self._protect(batch, values, sensitivity)
+        else:
+            self.ledger.charge(Spend(batch.queries, Fraction(0)))
+            values = _repeat(values, batch.repeats)
+        return Answers(values, batch.repeats, batch.epsilon)
+
+    def restore(self, answers: int, events: Iterable[Event]) -> None:
+        """Continue an earlier run: its noise goes on where it stopped, its spending counts."""
+        self._noise.skip_to(answers)
+        for event in events:
+            self.ledger.charge(event)
+
+    def _check(self, batch: QueryBatch) -> None:
+        attributes = len(self.facts.schema)
+        if (
+            batch.column.max() >= attributes
+            or batch.column.min() < WHOLE
+            or max(batch.cells.columns, default=0) >= attributes
+        ):
+            raise QueryError(f"a question names a column beyond the table's {attributes}")
+        check_disjoint(batch)
+        if self.facts.claim.protected:
+            epsilon = batch.epsilon
+            if epsilon is None or not np.all(np.isfinite(epsilon)) or np.min(epsilon) <= 0:
+                raise BudgetError("every protected answer needs a privacy budget above zero")
+
+    def _protect(self, batch: QueryBatch, bits: Floats, sensitivity: Floats) -> Floats:
+        """Add noise scaled by the sensitivity; where that is zero the bit stays as it is."""
+        values = _repeat(bits, batch.repeats)
+        scale = _repeat(sensitivity, batch.repeats)
+        words = self._noise.take(len(values))
+        noisy = np.flatnonzero(scale)
+        if len(noisy):
+            epsilon = batch.epsilon
+            if isinstance(epsilon, np.ndarray):
+                epsilon = _repeat(epsilon, batch.repeats)[noisy]
+            values[noisy] += laplace(words[noisy]) * (scale[noisy] / epsilon)
+        return values
+
+
+def _repeat(values: Floats, repeats: int | Codes) -> Floats:
+    if isinstance(repeats, int) and repeats == 1:
+        return values
+    return np.repeat(values, repeats)

@@ -1,0 +1,135 @@
+"""What was spent, as a list of events that only grows.
+
+A sum is derived from the events, never stored as the truth. Sums are exact: an epsilon
+given as one number is read as its shortest decimal (1e-10 is exactly one ten-billionth),
+a column of epsilons is added up as exact binary fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from thinveil.errors import BudgetError, BudgetSpent
+from thinveil.language.queries import Codes, Floats, QueryBatch
+
+
+@lru_cache(maxsize=64)
+def exact(epsilon: float) -> Fraction:
+    """Read a float as the shortest decimal that names it."""
+    return Fraction(Decimal(repr(float(epsilon))))
+
+
+def exact_sum(values: Floats) -> Fraction:
+    """Add doubles without any rounding."""
+    mantissa, exponent = np.frexp(values)
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    total = Fraction(0)
+    for power in np.unique(exponent).tolist():
+        some = whole[exponent == power]
+        summed = (int((some >> 26).sum()) << 26) + int((some & (2**26 - 1)).sum())
+        total += Fraction(summed) * Fraction(2) ** (power - 53)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """One release: how many answers were drawn, and their claimed loss together."""
+
+    queries: int
+    cost: Fraction
+
+    def __post_init__(self) -> None:
+        if self.queries < 0 or self.cost < 0:
+            raise BudgetError("a release cannot cost less than nothing")
+
+    @staticmethod
+    def of(batch: QueryBatch) -> Spend:
+        """Return what answering a stamped batch costs; nothing where nothing is claimed."""
+        epsilon = batch.epsilon
+        if epsilon is None:
+            return Spend(batch.queries, Fraction(0))
+        if isinstance(epsilon, np.ndarray):
+            return Spend(batch.queries, exact_sum(_spread(epsilon, batch.repeats)))
+        return Spend(batch.queries, exact(epsilon) * batch.queries)
+
+
+def _spread(epsilon: Floats, repeats: int | Codes) -> Floats:
+    return epsilon if isinstance(repeats, int) and repeats == 1 else np.repeat(epsilon, repeats)
+
+
+@dataclass(frozen=True, slots=True)
+class PostProcessing:
+    """Something made from answers already released. It costs nothing, by definition."""
+
+    what: str
+
+    @property
+    def cost(self) -> Fraction:
+        """Zero: post-processing is free of charge."""
+        return Fraction(0)
+
+
+Event = Spend | PostProcessing
+
+
+def compose(events: Iterable[Event]) -> Fraction:
+    """Return the claimed loss of all events together: sequential composition adds up."""
+    return sum((event.cost for event in events), Fraction(0))
+
+
+class Ledger:
+    """An append-only list of events, with an optional cap on their composed loss.
+
+    >>> ledger = Ledger(cap=Fraction(1, 2))
+    >>> ledger.charge(Spend(4, Fraction(1, 2)))
+    >>> ledger.spent
+    Fraction(1, 2)
+    """
+
+    def __init__(self, cap: Fraction | None = None) -> None:
+        if cap is not None and cap <= 0:
+            raise BudgetError("the cap must be above zero")
+        self.cap = cap
+        self._events: list[Event] = []
+        self._summed = 0
+        self._sum = Fraction(0)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order."""
+        return tuple(self._events)
+
+    @property
+    def spent(self) -> Fraction:
+        """The composed loss of all events (each one is added up once)."""
+        if self._summed < len(self._events):
+            self._sum += compose(self._events[self._summed :])
+            self._summed = len(self._events)
+        return self._sum
+
+    def admit(self, event: Event) -> None:
+        """Refuse an event that would pass the cap; record nothing.
+
+        Raises:
+            BudgetSpent: The event would pass the cap.
+        """
+        if self.cap is not None and self.spent + event.cost > self.cap:
+            raise BudgetSpent(
+                f"the cap on the claimed loss is reached: {float(self.spent):.10g} of "
+                f"{float(self.cap):.10g} is spent, the next batch asks for {float(event.cost):.10g}"
+            )
+
+    def charge(self, event: Event) -> None:
+        """Record an event, or refuse it and change nothing.
+
+        Raises:
+            BudgetSpent: The event would pass the cap.
+        """
+        self.admit(event)
+        self._events.append(event)

@@ -1,0 +1,55 @@
+"""Draws the noise that a claim describes.
+
+Answer number i of a run uses word i of a counter-based random stream (Philox), whatever
+the batches look like, so noise depends on the seed and the answer's ordinal alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from thinveil.errors import UsageError
+from thinveil.language.queries import Floats
+
+Words = npt.NDArray[np.uint64]
+
+_WORDS_PER_STEP = 4  # Philox 4x64 yields four words for each step of its counter
+
+
+class NoiseStream:
+    """A sequence of random words, one for each answer ever drawn in a run."""
+
+    def __init__(self, seed: int) -> None:
+        if not 0 <= seed < 2**128:
+            raise UsageError("the seed must be a whole number from 0 to 2^128 - 1")
+        self._seed = seed
+        self.skip_to(0)
+
+    def skip_to(self, ordinal: int) -> None:
+        """Continue with the word of the given answer, as if all before it had been drawn."""
+        self._bits = np.random.Philox(key=self._seed)
+        self._bits.advance(ordinal // _WORDS_PER_STEP)
+        if ordinal % _WORDS_PER_STEP:
+            self._bits.random_raw(ordinal % _WORDS_PER_STEP)
+        self._next = ordinal
+
+    @property
+    def ordinal(self) -> int:
+        """How many words have been taken."""
+        return self._next
+
+    def take(self, count: int) -> Words:
+        """Return the words of the next `count` answers."""
+        self._next += count
+        words: Words = self._bits.random_raw(count)
+        return words
+
+
+def laplace(words: Words) -> Floats:
+    """Turn words into draws from Laplace(1), the ordinary one of variance 2 (erratum 1).
+
+    The lowest bit is the sign, the top 53 bits an exponential magnitude.
+    """
+    magnitude = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
+    return np.where(words & np.uint64(1), -magnitude, magnitude)

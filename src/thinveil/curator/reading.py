@@ -1,0 +1,111 @@
+"""From a file or a data frame to a coded table.
+
+Every source is read into the same form first (distinct texts and an index), so that a CSV
+file, a Parquet file and a data frame with the same content become the same table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from thinveil.curator.arrow import read_frame, read_parquet
+from thinveil.curator.coding import MISSING_TEXTS, Column, encode
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.delimited import Dialect, read_delimited
+from thinveil.curator.inference import infer
+from thinveil.errors import DataError, UsageError
+from thinveil.language.schema import Schema
+
+
+def load(
+    source: object,
+    schema: Schema | None = None,
+    *,
+    separator: str | None = None,
+    quote: str = '"',
+    encoding: str = "utf-8",
+    missing: Collection[str] = (),
+) -> Dataset:
+    """Read a table.
+
+    Args:
+        source: The path of a CSV or Parquet file (.parquet, .pq), or a data frame: pandas,
+            Polars, pyarrow, or any other object that speaks Arrow.
+        schema: What is public about the columns; where it is None, kinds, steps and
+            categories are inferred, and the bounds of numbers are taken as not public.
+        separator: What stands between two fields of a text file; None finds it out.
+        quote: The quotation mark of a text file; empty where there is none.
+        encoding: The encoding of a text file.
+        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+
+    Raises:
+        DataError: The table cannot be read or does not fit the schema.
+        UsageError: An option makes no sense.
+        MissingExtra: The source needs pyarrow, and it is not installed.
+    """
+    gaps = missing_texts(missing)
+    columns = read_columns(source, Dialect(separator, quote, encoding))
+    return code(columns, infer(columns, gaps) if schema is None else schema, gaps)
+
+
+def missing_texts(more: Collection[str]) -> frozenset[str]:
+    """Return all texts that mean a missing value."""
+    return MISSING_TEXTS | ({more} if isinstance(more, str) else set(more))
+
+
+def read_columns(source: object, dialect: Dialect) -> list[Column]:
+    """Read any source into columns of texts.
+
+    Raises:
+        DataError: The source cannot be read or is not a table.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return read_frame(source)
+    name = os.fspath(source)
+    if not isinstance(name, str) or "\0" in name:
+        raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
+    path = Path(name)
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return read_parquet(path)
+        return read_delimited(path, dialect)
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file: check the path") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: this is a directory: give the path of a file") from None
+    except PermissionError:
+        raise DataError(f"{path}: no permission to read this file: check its owner") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) -> Dataset:
+    """Code columns of texts by a schema; columns are matched by name.
+
+    Raises:
+        DataError: A column is missing or not in the schema, or a value does not fit.
+    """
+    by_name = {column.name: column for column in columns}
+    listed = ", ".join(map(repr, list(by_name)[:50]))
+    for attribute in schema:
+        if attribute.name not in by_name:
+            raise DataError(
+                f"the table has no column {attribute.name!r}, which the schema describes; "
+                f"its columns are {listed}: correct the schema or the table's header"
+            )
+    described = set(schema.names)
+    for name in by_name:
+        if name not in described:
+            raise DataError(
+                f"the table has a column {name!r} that the schema does not describe: add it to "
+                "the schema, or remove it from the table"
+            )
+    codes = np.empty((len(columns[0].index), len(schema)), np.int64, order="F")
+    for position, attribute in enumerate(schema):
+        codes[:, position] = encode(by_name[attribute.name], attribute, missing)
+    codes.flags.writeable = False
+    return Dataset(schema, codes)

@@ -1,0 +1,71 @@
+"""Everything that can go wrong, as one tree.
+
+::
+
+    ThinveilError
+    ├── UsageError            the request itself makes no sense
+    │   └── TooManyQueries    it makes sense, but needs an explicit go-ahead
+    ├── SchemaError           a schema cannot be read or contradicts itself
+    ├── DataError             a table cannot be read or does not fit its schema
+    ├── QueryError            a batch of questions is malformed
+    ├── BudgetError           a privacy budget cannot be used as asked
+    │   └── BudgetSpent       the cap refuses a batch; nothing of it was answered
+    ├── EvidenceError         an answer cannot come from the claimed mechanism
+    ├── TargetError           a target failed or answered nonsense
+    ├── TranscriptError       a transcript is damaged or belongs elsewhere
+    └── MissingExtra          an optional dependency is not installed
+
+A message says what was wrong, where, and what to do next. It never holds a
+confidential value: columns are named, rows are numbered, contents are not shown.
+"""
+
+
+class ThinveilError(Exception):
+    """The root of all errors that thinveil raises on purpose."""
+
+
+class UsageError(ThinveilError):
+    """The request itself makes no sense; changing the call helps."""
+
+
+class TooManyQueries(UsageError):
+    """An attack would ask more than ten million queries and wants a go-ahead."""
+
+
+class SchemaError(ThinveilError):
+    """A schema cannot be read, or contradicts itself."""
+
+
+class DataError(ThinveilError):
+    """A table cannot be read, or does not fit its schema."""
+
+
+class QueryError(ThinveilError):
+    """A batch of questions is malformed."""
+
+
+class BudgetError(ThinveilError):
+    """A privacy budget cannot be used as asked."""
+
+
+class BudgetSpent(BudgetError):
+    """The cap refuses a batch. Nothing of the batch was answered."""
+
+
+class EvidenceError(ThinveilError):
+    """An answer cannot come from the claimed mechanism."""
+
+
+class TargetError(ThinveilError):
+    """A target failed, or answered something that is not an answer."""
+
+
+class TranscriptError(ThinveilError):
+    """A transcript is damaged, or belongs to another run or target."""
+
+
+class MissingExtra(ThinveilError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra part: run  pip install 'thinveil[{extra}]'")

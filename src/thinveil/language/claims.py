@@ -1,0 +1,262 @@
+"""What a mechanism says of itself, as a pure description.
+
+A claim is a composition: how sensitive the query is, what noise that sensitivity scales,
+and over which universe of records the claim is made. The curator draws from a claim, the
+attacker computes likelihoods from the very same object; neither needs the other.
+
+Sensitivities are those of the threshold query "is c > b?" (NOTES: the three zones).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, Protocol
+
+import numpy as np
+
+from thinveil.errors import BudgetError, SchemaError, UsageError
+from thinveil.language.queries import WHOLE, Codes, Flags, Floats, QueryBatch
+from thinveil.language.schema import INFINITE, LOWEST, MISSING, Schema
+
+
+class Sensitivity(Protocol):
+    """How sensitive a non-trivial threshold query is on the actual data.
+
+    Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP).
+    """
+
+    def at(self, count: Codes, threshold: Codes) -> Floats:
+        """Return the sensitivity for each true count and threshold."""
+        ...
+
+    def breakpoints(self, threshold: Codes) -> Codes:
+        """Return, a row a question, the counts after which the answer's law changes.
+
+        Between two neighbouring breakpoints (c above the left one, at most the right one)
+        both the true bit and the sensitivity are constant. This is public knowledge.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Insensitive:
+    """Sensitivity taken as zero: the true bit is answered as it is."""
+
+    def at(self, count: Codes, threshold: Codes) -> Floats:
+        """Return zero everywhere."""
+        return np.zeros(count.shape)
+
+    def breakpoints(self, threshold: Codes) -> Codes:
+        """The answer changes with the true bit only: at b."""
+        return threshold[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class KLocal:
+    """k-local sensitivity: how far k changed records can move the answer (Lemma 1).
+
+    It is 1 where b - k < c <= b + k and 0 elsewhere. k = 1 is local sensitivity.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise UsageError(f"the group size k must be at least 1, not {self.k}")
+
+    def at(self, count: Codes, threshold: Codes) -> Floats:
+        """Return 1 in the noisy zone, 0 outside it."""
+        above = count - threshold
+        return ((above > -self.k) & (above <= self.k)).astype(np.float64)
+
+    def breakpoints(self, threshold: Codes) -> Codes:
+        """The law changes at b - k, b and b + k."""
+        return np.stack([threshold - self.k, threshold, threshold + self.k], axis=1)
+
+
+Noise = Literal["none", "laplace"]
+Universe = Literal["unbounded", "bounded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A mechanism's description of itself.
+
+    Args:
+        name: The mechanism's name on the command line and in results.
+        sensitivity: What the noise is scaled by.
+        noise: The shape of the noise: scale is sensitivity / epsilon.
+        universe: The records over which "always true" and "always false" are meant:
+            any whole-number code ("unbounded"), or the schema's bounds ("bounded").
+    """
+
+    name: str
+    sensitivity: Insensitive | KLocal
+    noise: Noise
+    universe: Universe = "unbounded"
+
+    @property
+    def k(self) -> int | None:
+        """The group size, where the claim has one."""
+        return self.sensitivity.k if isinstance(self.sensitivity, KLocal) else None
+
+    @property
+    def protected(self) -> bool:
+        """Whether the mechanism claims any protection at all."""
+        return self.noise != "none"
+
+
+def unprotected(universe: Universe = "unbounded") -> Claim:
+    """Return the claim of a curator who answers truthfully."""
+    return Claim("unprotected", Insensitive(), "none", universe)
+
+
+def idp(k: int = 1, universe: Universe = "unbounded") -> Claim:
+    """Return the k-Laplace mechanism: Individual DP for k = 1, Group IDP for any k."""
+    return Claim("idp", KLocal(k), "laplace", universe)
+
+
+MECHANISMS: Final = ("idp", "unprotected")
+"""The names of all mechanisms, sorted."""
+
+
+def claim_named(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
+    """Return the claim behind a mechanism's name.
+
+    Raises:
+        UsageError: There is no such mechanism.
+    """
+    if name == "idp":
+        return idp(k, universe)
+    if name == "unprotected":
+        return unprotected(universe)
+    raise UsageError(f"there is no mechanism {name!r}; choose from {', '.join(MECHANISMS)}")
+
+
+def reduce_group(epsilons: Sequence[Fraction]) -> tuple[int, Fraction]:
+    """Reduce the original (epsilon_1, ..., epsilon_k) of Group IDP to k and one epsilon.
+
+    A mechanism that meets the smallest of them for groups of k meets them all.
+
+    >>> reduce_group([Fraction(1, 2), Fraction(1, 4)])
+    (2, Fraction(1, 4))
+    """
+    if not epsilons or min(epsilons) <= 0:
+        raise BudgetError("the original Group IDP needs k losses, each above zero")
+    return len(epsilons), min(epsilons)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """The record universe of a claim, ready for arrays: which codes can occur at all."""
+
+    low: Codes
+    end: Codes
+    missing: Flags
+
+    @staticmethod
+    def of(schema: Schema, universe: Universe) -> Extent:
+        """Return the universe over which a claim on this schema is meant.
+
+        Raises:
+            SchemaError: A bounded universe needs the bounds of every attribute.
+        """
+        low, end = [], []
+        for attribute in schema:
+            if universe == "unbounded":
+                low.append(LOWEST)
+                end.append(INFINITE)
+            elif attribute.lower is None or attribute.upper is None:
+                raise SchemaError(
+                    f"a bounded universe needs published bounds, and {attribute.name!r} has none: "
+                    "give them in a schema file (thinveil schema TABLE drafts one)"
+                )
+            else:
+                low.append(attribute.lower)
+                end.append(attribute.upper + 1)
+        return Extent(
+            np.array(low, np.int64),
+            np.array(end, np.int64),
+            np.array([attribute.missing for attribute in schema], np.bool_),
+        )
+
+    def judge(
+        self, columns: Codes | Sequence[int], low: Codes, high: Codes
+    ) -> tuple[Flags, Flags]:
+        """Tell for each range whether it holds no possible value, and whether all of them."""
+        columns = np.asarray(columns)  # a tuple would be taken for coordinates
+        first, end, gaps = self.low[columns], self.end[columns], self.missing[columns]
+        no_gap = low > MISSING
+        empty = (np.maximum(low, first) >= np.minimum(high, end)) & (
+            no_gap | ~gaps | (high <= MISSING)
+        )
+        full = (low <= first) & (high >= end) & ~(no_gap & gaps)
+        return empty, full
+
+    def sizes(self, columns: Sequence[int], low: Codes, high: Codes) -> list[list[int]]:
+        """Count the possible values in each range, exactly, a row a box."""
+        rows = []
+        for lows, highs in zip(low.tolist(), high.tolist(), strict=True):
+            row = []
+            for column, a, z in zip(columns, lows, highs, strict=True):
+                inside = min(z, int(self.end[column])) - max(a, int(self.low[column]))
+                gap = bool(self.missing[column]) and a <= MISSING < z
+                row.append(max(0, inside) + gap)
+            rows.append(row)
+        return rows
+
+
+@dataclass(slots=True)
+class Constants:
+    """Finds questions whose predicate is the same for every possible record.
+
+    What holds for a table of cells is worked out once and kept while batches share it.
+    """
+
+    extent: Extent
+    _cells: object = None
+    _empty: Flags | None = None
+    _full: Flags | None = None
+
+    def among(self, batch: QueryBatch) -> Flags:
+        """Return, for each question, whether its predicate is always true or always false."""
+        cells = batch.cells
+        if cells is not self._cells:
+            if cells.columns:
+                empty, full = self.extent.judge(cells.columns, cells.low, cells.high)
+                self._empty, self._full = empty.any(axis=1), full.all(axis=1)
+            else:
+                self._empty, self._full = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+            self._cells = cells
+        assert self._empty is not None and self._full is not None
+        empty, full = self.extent.judge(batch.column, batch.low, batch.high)
+        if (whole := batch.column == WHOLE).any():
+            empty, full = empty & ~whole, full | whole
+        empty, full = empty | self._empty[batch.cell], full & self._full[batch.cell]
+        if batch.offsets is None:
+            return empty | full
+        return self._unions(batch, empty)
+
+    def _unions(self, batch: QueryBatch, empty: Flags) -> Flags:
+        """Judge unions by their exact volume: disjoint boxes fill the universe or do not."""
+        assert batch.offsets is not None
+        never = np.logical_and.reduceat(empty, batch.offsets[:-1])
+        columns = batch.columns()
+        low, high = batch.ranges(columns)
+        everything = np.full((1, len(columns)), MISSING), np.full((1, len(columns)), INFINITE)
+        whole = _product(self.extent.sizes(columns, *everything)[0])
+        volumes = [_product(row) for row in self.extent.sizes(columns, low, high)]
+        ends = batch.offsets.tolist()
+        always = [
+            sum(volumes[start:end]) == whole for start, end in zip(ends, ends[1:], strict=False)
+        ]
+        return never | np.array(always, np.bool_)
+
+
+def _product(sizes: Sequence[int]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result

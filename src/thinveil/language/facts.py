@@ -1,0 +1,44 @@
+"""Everything an attacker may know before asking, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thinveil.errors import UsageError
+from thinveil.language.claims import Claim, Extent
+from thinveil.language.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """What is public about a target: its size, its schema and what its mechanism claims.
+
+    The size of the table is public because it is a query of sensitivity zero.
+    """
+
+    records: int
+    schema: Schema
+    claim: Claim
+
+    def __post_init__(self) -> None:
+        if self.records < 1:
+            raise UsageError("the table is empty: there is nothing to attack")
+        k = self.claim.k or 0
+        if self.records < 2 * k:
+            raise UsageError(
+                f"the table has {self.records} records and the group size is k = {k}: "
+                f"below 2k = {2 * k} records several tables look alike in every answer, so no "
+                "attack can be exact. Use a smaller k or a larger table"
+            )
+        if self.claim.universe == "bounded":
+            Extent.of(self.schema, "bounded")
+
+    def assumed_public(self) -> list[str]:
+        """List, for people, what the attacker was assumed to know."""
+        claim = self.claim
+        group = f", k = {claim.k}" if claim.k else ""
+        return [
+            f"the number of records: {self.records:,}",
+            f"the mechanism: {claim.name}{group}, {claim.universe} universe",
+            *(f"{each.name}: {each.describe()}" for each in self.schema),
+        ]

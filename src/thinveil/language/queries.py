@@ -1,0 +1,312 @@
+"""Questions in columns: is the number of records in this region above that threshold?
+
+A *box* holds the records whose values lie in half-open ranges, on any attributes.
+A question asks about one box or about a union of disjoint boxes, against a whole-number
+threshold b: "is c > b?". Questions travel in batches of plain arrays.
+
+Most boxes of one batch share most of their ranges (a group of records found earlier), so
+a box is written as a row of a shared table of `Cells`, narrowed by one more range.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from thinveil.errors import QueryError
+from thinveil.language.schema import INFINITE, MISSING
+
+Codes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+WHOLE: Final = -1
+"""The column of a box that narrows its cell no further."""
+
+
+def codes(values: Any) -> Codes:
+    """Return values as a read-only array of codes."""
+    array = np.asarray(values, dtype=np.int64)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Cells:
+    """A table of boxes that a batch's own boxes start from.
+
+    Args:
+        columns: The attributes that the cells restrict.
+        low: For each cell and column, where the range starts.
+        high: For each cell and column, where the range ends (not included).
+    """
+
+    columns: tuple[int, ...]
+    low: Codes
+    high: Codes
+    digest: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        low, high = codes(self.low), codes(self.high)
+        if low.ndim != 2 or low.shape != high.shape or low.shape[1] != len(self.columns):
+            raise QueryError("cells need one low and one high end for each column")
+        if len(set(self.columns)) != len(self.columns) or min(self.columns, default=0) < 0:
+            raise QueryError("a cell's columns must be different attributes of the table")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        seal = hashlib.blake2b(repr(self.columns).encode(), digest_size=16)
+        seal.update(np.ascontiguousarray(low))
+        seal.update(np.ascontiguousarray(high))
+        object.__setattr__(self, "digest", seal.digest())
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @staticmethod
+    def everything() -> Cells:
+        """Return the one cell that restricts nothing."""
+        return Cells((), np.empty((1, 0), np.int64), np.empty((1, 0), np.int64))
+
+    @staticmethod
+    def points(columns: Sequence[int], values: npt.ArrayLike, widths: Sequence[int] = ()) -> Cells:
+        """Return cells that each fix every column to one value, or to one coarse step of it.
+
+        A missing value stays a cell of its own at any width.
+        """
+        table = np.atleast_2d(np.asarray(values, dtype=np.int64))
+        width = np.asarray(widths if len(widths) else [1] * len(columns), dtype=np.int64)
+        return Cells(tuple(columns), table, table + np.where(table == MISSING, 1, width))
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a batch is about, and a cheap look at what has been recovered so far.
+
+    Args:
+        label: A short phrase for people.
+        done: How much of the attack's work is settled, between 0 and 1.
+        so_far: Called only when somebody looks; returns the reconstruction so far.
+    """
+
+    label: str = ""
+    done: float = 0.0
+    so_far: Callable[[], Any] = lambda: None
+
+
+_NOTHING = About()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryBatch:
+    """A batch of threshold questions, as columns.
+
+    Args:
+        cells: The table of cells that boxes start from.
+        cell: For each box, its row in `cells`.
+        column: For each box, the attribute that it narrows, or WHOLE.
+        low: For each box, where the narrowing range starts.
+        high: For each box, where it ends (not included).
+        threshold: For each question, b in "is c > b?"; any whole number.
+        offsets: Question q asks about boxes offsets[q] to offsets[q + 1]; None where
+            every question has exactly one box.
+        repeats: How many answers each question wants, one number or one a question.
+        about: What the batch is about.
+        epsilon: Stamped by the driver: the claimed privacy loss of each single answer,
+            one number or one a question; None where nothing is claimed.
+        key: Stamped by the driver: run and number of the batch.
+    """
+
+    cells: Cells
+    cell: Codes
+    column: Codes
+    low: Codes
+    high: Codes
+    threshold: Codes
+    offsets: Codes | None = None
+    repeats: int | Codes = 1
+    about: About = _NOTHING
+    epsilon: float | Floats | None = None
+    key: tuple[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        boxes = self.cell.shape
+        if len(boxes) != 1 or not (
+            self.column.shape == boxes and self.low.shape == boxes and self.high.shape == boxes
+        ):
+            raise QueryError("every box needs a cell, a column, a low and a high end")
+        if self.offsets is None:
+            if self.threshold.shape != boxes:
+                raise QueryError("every question needs a threshold and one box")
+        else:
+            ends = self.offsets
+            if ends.shape != (len(self.threshold) + 1,) or ends[0] != 0 or ends[-1] != boxes[0]:
+                raise QueryError("the offsets do not share the boxes out over the questions")
+            if (np.diff(ends) < 1).any():
+                raise QueryError("every question needs at least one box")
+        if not len(self.threshold):
+            raise QueryError("a batch needs at least one question")
+        if self.cell.min() < 0 or self.cell.max() >= len(self.cells):
+            raise QueryError("a box refers to a cell that is not in the table of cells")
+        if isinstance(self.repeats, int):
+            if self.repeats < 1:
+                raise QueryError("a question wants at least one answer")
+        elif self.repeats.shape != self.threshold.shape or self.repeats.min() < 1:
+            raise QueryError("every question wants at least one answer")
+        if self.cells.columns and np.isin(self.column, self.cells.columns).any():
+            raise QueryError("a box narrows a column that its cell restricts already")
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are, repeats not counted."""
+        return len(self.threshold)
+
+    @property
+    def queries(self) -> int:
+        """How many answers will be drawn, repeats counted."""
+        if isinstance(self.repeats, int):
+            return self.repeats * len(self.threshold)
+        return int(self.repeats.sum())
+
+    def stamped(self, key: tuple[str, int], epsilon: float | Floats | None) -> QueryBatch:
+        """Return this batch with its key and its privacy budget; the arrays are shared."""
+        copy = object.__new__(QueryBatch)
+        for name in _UNSTAMPED:
+            object.__setattr__(copy, name, getattr(self, name))
+        object.__setattr__(copy, "key", key)
+        object.__setattr__(copy, "epsilon", epsilon)
+        return copy
+
+    def digest(self) -> bytes:
+        """Return 16 bytes that change whenever a question does."""
+        seal = hashlib.blake2b(self.cells.digest, digest_size=16)
+        for part in (self.cell, self.column, self.low, self.high, self.threshold):
+            seal.update(np.ascontiguousarray(part))
+        if self.offsets is not None:
+            seal.update(b"union")
+            seal.update(np.ascontiguousarray(self.offsets))
+        if isinstance(self.repeats, int):
+            seal.update(b"repeats %d" % self.repeats)
+        else:
+            seal.update(np.ascontiguousarray(self.repeats))
+        return seal.digest()
+
+    def total(self, per_box: Codes) -> Codes:
+        """Add up a figure per box to one per question."""
+        if self.offsets is None:
+            return per_box
+        return np.add.reduceat(per_box, self.offsets[:-1])
+
+    def ranges(self, columns: Sequence[int]) -> tuple[Codes, Codes]:
+        """Return dense low and high ends, a row a box, for the given columns."""
+        low = np.full((len(self.cell), len(columns)), MISSING, np.int64)
+        high = np.full((len(self.cell), len(columns)), INFINITE, np.int64)
+        for place, column in enumerate(columns):
+            if column in self.cells.columns:
+                own = self.cells.columns.index(column)
+                low[:, place] = self.cells.low[self.cell, own]
+                high[:, place] = self.cells.high[self.cell, own]
+            narrowed = self.column == column
+            low[narrowed, place] = self.low[narrowed]
+            high[narrowed, place] = self.high[narrowed]
+        return low, high
+
+    def columns(self) -> list[int]:
+        """Return every column that some box restricts."""
+        return sorted({*self.cells.columns, *self.column.tolist()} - {WHOLE})
+
+
+_UNSTAMPED = [
+    name
+    for name in QueryBatch.__slots__  # type: ignore[attr-defined]
+    if name not in ("key", "epsilon")
+]
+
+Range = tuple[int, int]
+Box = Mapping[int, Range]
+
+
+def batch_of(
+    questions: Iterable[tuple[Sequence[Box], int]],
+    repeats: int | Sequence[int] = 1,
+    about: About = _NOTHING,
+) -> QueryBatch:
+    """Build a batch from boxes written as {column: (low, high)}, for any shape of question.
+
+    >>> batch = batch_of([([{0: (3, 7)}], 2), ([{0: (1, 2)}, {1: (0, 5)}], 0)])
+    >>> batch.questions, len(batch.cell)
+    (2, 3)
+    """
+    asked = list(questions)
+    boxes = [box for union, _ in asked for box in union]
+    columns = sorted({column for box in boxes for column in box})
+    whole = (MISSING, INFINITE)
+    ends = np.array(
+        [[box.get(column, whole) for column in columns] for box in boxes], dtype=np.int64
+    ).reshape(len(boxes), len(columns), 2)
+    sizes = [len(union) for union, _ in asked]
+    return QueryBatch(
+        cells=Cells(tuple(columns), ends[:, :, 0], ends[:, :, 1]),
+        cell=np.arange(len(boxes), dtype=np.int64),
+        column=np.full(len(boxes), WHOLE, np.int64),
+        low=np.full(len(boxes), MISSING, np.int64),
+        high=np.full(len(boxes), INFINITE, np.int64),
+        threshold=np.array([threshold for _, threshold in asked], dtype=np.int64),
+        offsets=None
+        if all(size == 1 for size in sizes)
+        else np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        repeats=repeats if isinstance(repeats, int) else codes(repeats),
+        about=about,
+    )
+
+
+def check_disjoint(batch: QueryBatch) -> None:
+    """Refuse a batch in which two boxes of one question overlap.
+
+    Raises:
+        QueryError: Names the first question whose boxes overlap.
+    """
+    if batch.offsets is None:
+        return
+    low, high = batch.ranges(batch.columns())
+    sizes = np.diff(batch.offsets)
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        left, right = np.triu_indices(size, k=1)
+        questions = np.flatnonzero(sizes == size)
+        step = max(1, 1_000_000 // len(left))
+        for start in range(0, len(questions), step):
+            some = questions[start : start + step]
+            first = batch.offsets[some][:, None]
+            a, b = first + left, first + right
+            overlap = (np.maximum(low[a], low[b]) < np.minimum(high[a], high[b])).all(axis=2)
+            if overlap.any():
+                bad = int(some[overlap.any(axis=1).argmax()])
+                raise QueryError(f"question {bad} asks about boxes that overlap")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What came back for a batch: a row of one or more numbers for each question.
+
+    Args:
+        values: All answers in order, the repeats of a question next to each other.
+        repeats: How many answers belong to each question, as in the batch.
+        epsilon: The claimed loss of each single answer, as stamped on the batch.
+    """
+
+    values: Floats
+    repeats: int | Codes = 1
+    epsilon: float | Floats | None = None
+
+    def row(self, question: int) -> Floats:
+        """Return the answers to one question."""
+        if isinstance(self.repeats, int):
+            return self.values[question * self.repeats : (question + 1) * self.repeats]
+        start = int(self.repeats[:question].sum())
+        return self.values[start : start + int(self.repeats[question])]

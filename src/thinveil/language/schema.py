@@ -1,0 +1,293 @@
+"""Public descriptions of a table: which values each attribute can take.
+
+Every value has a whole-number *code*. On a grid the code counts steps from zero
+(cents, days since 1970-01-01, ...); a category's code is its place in the list.
+A missing value has a code of its own, below all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Final, Literal
+
+from thinveil.errors import SchemaError
+
+MISSING: Final = -(2**63)
+"""The code of a missing value, and the lowest range end: it includes missing."""
+LOWEST: Final = MISSING + 1
+"""The lowest range end that leaves missing values out."""
+INFINITE: Final = 2**63 - 1
+"""The range end above every value."""
+LIMIT: Final = 2**62
+"""Codes of values lie strictly between -LIMIT and LIMIT."""
+
+Kind = Literal["integer", "decimal", "date", "datetime"]
+KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime")
+
+_EPOCH = date(1970, 1, 1)
+_EPOCH_TIME = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+Value = int | Decimal | date | datetime | str | None
+
+
+def _number(value: object) -> Decimal:
+    """Read a number exactly, from text or from a Python number."""
+    try:
+        number = value if isinstance(value, Decimal) else Decimal(str(value).strip())
+    except InvalidOperation:
+        raise ValueError("not a number") from None
+    if not number.is_finite():
+        raise ValueError("not a finite number")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """An ordered attribute: every value is a whole multiple of a step.
+
+    Args:
+        name: The column's name.
+        kind: What the values are; dates count in days, datetimes in seconds.
+        step: The width of one step, in the units of the kind.
+        lower: Smallest code that can occur, or None where that is not public.
+        upper: Largest code that can occur, or None where that is not public.
+        missing: Whether values may be missing.
+
+    >>> salary = Grid("salary", "decimal", Decimal("0.01"))
+    >>> salary.encode("12.34"), salary.decode(1234)
+    (1234, Decimal('12.34'))
+    """
+
+    name: str
+    kind: Kind = "integer"
+    step: Decimal = Decimal(1)
+    lower: int | None = None
+    upper: int | None = None
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SchemaError(
+                f"attribute {self.name!r}: unknown kind {self.kind!r}; "
+                f"use category, {', '.join(KINDS)}"
+            )
+        if not self.step.is_finite() or self.step <= 0:
+            raise SchemaError(f"attribute {self.name!r}: the step must be above zero")
+        if self.kind in ("integer", "date") and self.step != self.step.to_integral_value():
+            raise SchemaError(
+                f"attribute {self.name!r}: the step of kind {self.kind} must be a whole number"
+            )
+        if self.kind == "datetime" and (self.step * 10**6) % 1:
+            raise SchemaError(f"attribute {self.name!r}: the step must be whole microseconds")
+        if (self.lower is None) != (self.upper is None):
+            raise SchemaError(f"attribute {self.name!r}: give both bounds or none")
+        if self.lower is not None and self.upper is not None:
+            if self.lower > self.upper:
+                raise SchemaError(f"attribute {self.name!r}: the lower bound is above the upper")
+            if self.lower <= -LIMIT or self.upper >= LIMIT:
+                raise SchemaError(
+                    f"attribute {self.name!r}: bounds beyond 2^62 steps; use a coarser step"
+                )
+
+    @property
+    def size(self) -> int | None:
+        """How many values are possible, missing included; None where bounds are not public."""
+        if self.lower is None or self.upper is None:
+            return None
+        return self.upper - self.lower + 1 + self.missing
+
+    def encode(self, value: object) -> int:
+        """Return the code of a value given as text or as a Python object.
+
+        Raises:
+            ValueError: The value is not of this kind, not on the grid, or too large.
+        """
+        steps = self._units(value) / self.step
+        if steps != steps.to_integral_value():
+            raise ValueError(f"not a multiple of the step {self.step}")
+        if not -LIMIT < steps < LIMIT:
+            raise ValueError("too large for a grid of 2^62 steps")
+        return int(steps)
+
+    def _units(self, value: object) -> Decimal:
+        if self.kind in ("integer", "decimal"):
+            return _number(value)
+        if self.kind == "date":
+            if isinstance(value, datetime):
+                if value.time() != datetime.min.time():
+                    raise ValueError("not a whole day")
+                value = value.date()
+            elif not isinstance(value, date):
+                value = date.fromisoformat(str(value).strip())
+            return Decimal((value - _EPOCH).days)
+        if not isinstance(value, datetime):
+            value = datetime.fromisoformat(str(value).strip())
+        if value.tzinfo is not None:
+            value = (value - value.utcoffset()).replace(tzinfo=None)  # type: ignore[operator]
+        return Decimal((value - _EPOCH_TIME) // _MICROSECOND) / 10**6
+
+    def decode(self, code: int) -> Value:
+        """Return the value that a code stands for: the low end of its step."""
+        if code == MISSING:
+            return None
+        units = code * self.step
+        try:
+            if self.kind == "integer":
+                return int(units)
+            if self.kind == "date":
+                return _EPOCH + timedelta(days=int(units))
+            if self.kind == "datetime":
+                return _EPOCH_TIME + int(units * 10**6) * _MICROSECOND
+        except OverflowError:
+            return f"{units} {'days' if self.kind == 'date' else 'seconds'} from 1970-01-01"
+        return units
+
+    def widths(self, precision: object) -> int:
+        """Return how many steps a coarser precision spans.
+
+        Raises:
+            SchemaError: The precision is not a whole multiple of the step.
+        """
+        try:
+            width = _number(precision) / self.step
+        except ValueError:
+            width = Decimal(0)
+        if width <= 0 or width != width.to_integral_value() or width >= LIMIT:
+            raise SchemaError(
+                f"precision of {self.name!r}: must be a multiple of its step {self.step}"
+            )
+        return int(width)
+
+    def describe(self) -> str:
+        """Say in a phrase what is public about this attribute."""
+        unit = {"date": " days", "datetime": " seconds"}.get(self.kind, "")
+        if self.lower is None or self.upper is None:
+            bounds = "bounds not public"
+        else:
+            bounds = f"from {self.decode(self.lower)} to {self.decode(self.upper)}"
+        gaps = ", may be missing" if self.missing else ""
+        return f"{self.kind}, step {self.step}{unit}, {bounds}{gaps}"
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """An attribute whose values come from a public list; codes follow the list."""
+
+    name: str
+    values: tuple[str, ...]
+    missing: bool = False
+    _codes: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        codes = {value: code for code, value in enumerate(self.values)}
+        if len(codes) != len(self.values):
+            raise SchemaError(f"attribute {self.name!r}: a category stands twice in the list")
+        if not self.values and not self.missing:
+            raise SchemaError(f"attribute {self.name!r}: no categories, and none may be missing")
+        object.__setattr__(self, "_codes", codes)
+
+    @property
+    def kind(self) -> Literal["category"]:
+        """The word for this kind in files and messages."""
+        return "category"
+
+    @property
+    def lower(self) -> int:
+        """The smallest code."""
+        return 0
+
+    @property
+    def upper(self) -> int:
+        """The largest code; below `lower` where every value is missing."""
+        return len(self.values) - 1
+
+    @property
+    def size(self) -> int:
+        """How many values are possible, missing included."""
+        return len(self.values) + self.missing
+
+    def encode(self, value: object) -> int:
+        """Return the code of a category.
+
+        Raises:
+            ValueError: The category is not in the public list.
+        """
+        try:
+            return self._codes[str(value)]
+        except KeyError:
+            raise ValueError("not one of the public categories") from None
+
+    def decode(self, code: int) -> Value:
+        """Return the category that a code stands for."""
+        if code == MISSING:
+            return None
+        return self.values[code] if 0 <= code < len(self.values) else f"category {code}"
+
+    def widths(self, precision: object) -> int:
+        """Categories have no coarser precision."""
+        raise SchemaError(f"precision of {self.name!r}: categories have none")
+
+    def describe(self) -> str:
+        """Say in a phrase what is public about this attribute."""
+        gaps = ", may be missing" if self.missing else ""
+        return f"category, {len(self.values)} possible values{gaps}"
+
+
+Attribute = Grid | Categories
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The public attributes of a table, in order."""
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise SchemaError("a schema needs at least one attribute")
+        seen: set[str] = set()
+        for attribute in self.attributes:
+            if not attribute.name:
+                raise SchemaError("an attribute has no name")
+            if attribute.name in seen:
+                raise SchemaError(f"the name {attribute.name!r} stands twice")
+            seen.add(attribute.name)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __getitem__(self, column: int) -> Attribute:
+        return self.attributes[column]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    def column(self, name: str) -> int:
+        """Return the position of an attribute.
+
+        Raises:
+            SchemaError: There is no attribute of this name.
+        """
+        for position, attribute in enumerate(self.attributes):
+            if attribute.name == name:
+                return position
+        known = ", ".join(repr(other) for other in self.names[:20])
+        raise SchemaError(f"there is no column {name!r}; the columns are {known}")
+
+    def without_bounds(self) -> Schema:
+        """Return the same schema with the bounds of all grids taken away."""
+        return Schema(
+            tuple(
+                replace(each, lower=None, upper=None) if isinstance(each, Grid) else each
+                for each in self.attributes
+            )
+        )

@@ -1,0 +1,242 @@
+"""Schemas as TOML files that people can read and edit.
+
+::
+
+    [[attribute]]
+    name = "salary"
+    kind = "decimal"        # integer, decimal, date, datetime or category
+    step = "0.01"           # days for dates, seconds for datetimes; 1 where left out
+    lower = "0.00"          # bounds are values, not codes; give both or none
+    upper = "100000.00"
+    missing = true          # false where left out
+
+    [[attribute]]
+    name = "insured"
+    kind = "category"
+    values = ["no", "yes"]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time
+from decimal import (
+    Context,
+    Decimal,
+    DivisionByZero,
+    Inexact,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import tomli_w
+
+from thinveil.errors import SchemaError
+from thinveil.language.schema import KINDS, Attribute, Categories, Grid, Schema
+
+_EXACT = Context(prec=500, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
+_GRID_KEYS: Final = frozenset({"name", "kind", "step", "lower", "upper", "missing"})
+_CATEGORY_KEYS: Final = frozenset({"name", "kind", "values", "missing"})
+
+
+def shipped_schemas() -> list[str]:
+    """Return the names of the schemas that come with the package, sorted."""
+    folder = resources.files("thinveil.language") / "schemas"
+    return sorted(each.name[:-5] for each in folder.iterdir() if each.name.endswith(".toml"))
+
+
+def read_schema(source: str | os.PathLike[str]) -> Schema:
+    """Read a schema from a TOML file, or one that comes with the package by its name.
+
+    Raises:
+        SchemaError: There is no such file, or something in it is wrong; names the place.
+
+    >>> read_schema("bank").names[:3]
+    ('age', 'job', 'marital')
+    """
+    if isinstance(source, str) and source in shipped_schemas():
+        file = resources.files("thinveil.language") / "schemas" / f"{source}.toml"
+        return parse_schema(file.read_text(encoding="utf-8"), source)
+    where = os.fspath(source)
+    try:
+        text = Path(where).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise SchemaError(
+            f"{where}: there is no such schema file; the schemas that come with thinveil are "
+            f"{', '.join(shipped_schemas())}"
+        ) from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"{where}: a schema file must be UTF-8 text") from None
+    except OSError as error:
+        raise SchemaError(f"{where}: cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise SchemaError(f"{where!r} cannot be the path of a file") from None
+    return parse_schema(text, where)
+
+
+def parse_schema(text: str, where: str = "the schema") -> Schema:
+    """Read a schema from the text of a TOML file.
+
+    Args:
+        text: The TOML text.
+        where: How messages call the text, such as the file's name.
+
+    Raises:
+        SchemaError: Something in it is wrong; names the place and the attribute.
+    """
+    try:
+        document = tomllib.loads(text, parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, ValueError, ArithmeticError, RecursionError) as error:
+        found = re.search(r"at (line \d+, column \d+|end of document)", str(error))
+        place = f" at {found[1]}" if found else ""
+        raise SchemaError(
+            f"{where}: not a TOML file: there is a mistake{place} "
+            "(thinveil schema TABLE drafts a schema file)"
+        ) from None
+    if unknown := sorted(set(document) - {"attribute"}):
+        raise SchemaError(f"{where}: unknown key {unknown[0]!r}; a schema has only [[attribute]]")
+    tables = document.get("attribute", [])
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise SchemaError(f"{where}: write each attribute under its own [[attribute]] line")
+    if not tables:
+        raise SchemaError(f"{where}: there is no [[attribute]] in it; a schema needs at least one")
+    try:
+        with localcontext(_EXACT):
+            attributes = tuple(
+                _attribute(table, f"attribute {number}")
+                for number, table in enumerate(tables, start=1)
+            )
+        return Schema(attributes)
+    except SchemaError as error:
+        raise SchemaError(f"{where}: {error}") from None
+
+
+def _attribute(table: Mapping[str, Any], place: str) -> Attribute:
+    """Read one [[attribute]] table."""
+    name = table.get("name")
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"{place}: needs a name, a text")
+    place = f"attribute {name!r}"
+    kind = table.get("kind")
+    if kind != "category" and kind not in KINDS:
+        what = "needs a kind" if kind is None else f"unknown kind {kind!r}"
+        raise SchemaError(f"{place}: {what}; use category, {', '.join(KINDS)}")
+    known = _CATEGORY_KEYS if kind == "category" else _GRID_KEYS
+    if unknown := sorted(set(table) - known):
+        raise SchemaError(
+            f"{place}: unknown key {unknown[0]!r}; kind {kind} knows {', '.join(sorted(known))}"
+        )
+    missing = table.get("missing", False)
+    if not isinstance(missing, bool):
+        raise SchemaError(f"{place}: missing must be true or false")
+    if kind == "category":
+        values = table.get("values")
+        if not isinstance(values, list):
+            raise SchemaError(f"{place}: needs values, a list of texts")
+        return Categories(name, tuple(_text(value, place) for value in values), missing)
+    grid = Grid(name, kind, _step(table, place), missing=missing)
+    lower, upper = (_bound(grid, table, key, place) for key in ("lower", "upper"))
+    return Grid(name, kind, grid.step, lower, upper, missing)
+
+
+def _text(value: object, place: str) -> str:
+    """Return a category as text, also where it was written as a number, a date or a truth."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, str | int | Decimal):
+        return str(value)
+    raise SchemaError(f"{place}: values must be a list of texts")
+
+
+def _step(table: Mapping[str, Any], place: str) -> Decimal:
+    step = table.get("step", None if table["kind"] == "decimal" else 1)
+    if step is None:
+        raise SchemaError(f'{place}: kind decimal needs a step, such as step = "0.01"')
+    if isinstance(step, str | int | Decimal) and not isinstance(step, bool):
+        try:
+            number = Decimal(step)
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if number.is_finite():
+            return number
+    raise SchemaError(f"{place}: the step must be a number")
+
+
+def _bound(grid: Grid, table: Mapping[str, Any], key: str, place: str) -> int | None:
+    """Return the code of a bound, which the file gives as a value."""
+    value = table.get(key)
+    if value is None:
+        return None
+    numeric = grid.kind in ("integer", "decimal")
+    fits = str | int | Decimal if numeric else str | date
+    if not isinstance(value, fits) or isinstance(value, bool):
+        raise SchemaError(f"{place}: {key} must be {'a number' if numeric else 'a date or time'}")
+    if grid.kind == "datetime" and type(value) is date:
+        value = datetime(value.year, value.month, value.day)
+    try:
+        return grid.encode(value)
+    except (ValueError, ArithmeticError):
+        raise SchemaError(
+            f"{place}: {key} is not of kind {grid.kind} on a grid with the step {grid.step}, "
+            "or too large"
+        ) from None
+
+
+def write_schema(schema: Schema, comments: Iterable[str] = ()) -> str:
+    """Return a schema as the text of a TOML file; reading it gives the same schema.
+
+    Args:
+        schema: The schema.
+        comments: Lines for the head of the file.
+
+    Raises:
+        SchemaError: A bound or a text cannot be written in TOML.
+    """
+    with localcontext(_EXACT):
+        tables = [_table(attribute) for attribute in schema]
+    lines = [line for comment in comments for line in comment.splitlines() or [""]]
+    head = "".join(f"# {_printable(line)}".rstrip() + "\n" for line in lines)
+    text = tomli_w.dumps({"attribute": tables})
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise SchemaError("the schema holds a text that is not valid Unicode: rename it")
+    return f"{head}\n{text}" if head else text
+
+
+def _printable(line: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in line)
+
+
+def _table(attribute: Attribute) -> dict[str, Any]:
+    """Return one attribute as a TOML table."""
+    table: dict[str, Any] = {"name": attribute.name, "kind": attribute.kind}
+    if isinstance(attribute, Categories):
+        table["values"] = list(attribute.values)
+    else:
+        whole = attribute.step == attribute.step.to_integral_value()
+        table["step"] = int(attribute.step) if whole else _plain(attribute.step)
+        for key, code in (("lower", attribute.lower), ("upper", attribute.upper)):
+            if code is None:
+                continue
+            value = attribute.decode(code)
+            if isinstance(value, str):
+                raise SchemaError(
+                    f"attribute {attribute.name!r}: {key} is no date between the years 1 and 9999"
+                )
+            table[key] = _plain(value) if isinstance(value, Decimal) else value
+    if attribute.missing:
+        table["missing"] = True
+    return table
+
+
+def _plain(number: Decimal) -> str:
+    """Write a decimal without an exponent, unless that would be long."""
+    return format(number, "f") if -20 < number.adjusted() < 20 else str(number)
