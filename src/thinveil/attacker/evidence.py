@@ -100,9 +100,7 @@ def weigh(facts: PublicFacts, batch: QueryBatch, answers: Answers) -> Evidence:
     return Evidence(breakpoints, loglik)
 
 
-def _loglik(
-    claim: Claim, row: Floats, bit: float, scale: float, epsilon: float | None
-) -> float:
+def _loglik(claim: Claim, row: Floats, bit: float, scale: float, epsilon: float | None) -> float:
     """Return the log-likelihood of a row of answers where bit and sensitivity are given."""
     if scale == 0.0:
         return 0.0 if (row == bit).all() else -np.inf

@@ -32,9 +32,7 @@ def doubled(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Search[Axis
     return axis.within(-reach, reach - 1)
 
 
-def with_limits(
-    facts: PublicFacts, strategy: Strategy, axes: Sequence[Axis]
-) -> Attack[list[Axis]]:
+def with_limits(facts: PublicFacts, strategy: Strategy, axes: Sequence[Axis]) -> Attack[list[Axis]]:
     """Return the axes with limits for the whole table, found by asking where not public."""
     rules = Rules.of(facts)
     unknown = [axis for axis in axes if axis.lower is None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -189,10 +190,8 @@ def side_by_side(
 def _batch(
     cells: Cells, cell: Codes, column: Codes, width: Codes, asked: Sequence[Question], about: About
 ) -> QueryBatch:
-    if len(asked) < 32:
-        low, high, threshold = np.array(asked, np.int64).T
-    else:
-        low, high, threshold = (np.array(part, np.int64) for part in zip(*asked, strict=True))
+    flat = np.fromiter(chain.from_iterable(asked), np.int64, 3 * len(asked))
+    low, high, threshold = np.ascontiguousarray(flat.reshape(-1, 3).T)
     if (width != 1).any():
         low = _scaled(low, width)
         high = _scaled(high, width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,13 +19,15 @@ from thinveil.language.queries import WHOLE, About, Cells, Codes
 from thinveil.language.schema import INFINITE, MISSING
 
 
-def count(facts: PublicFacts, strategy: Strategy, box: dict[int, tuple[int, int]]) -> Attack[CountFound]:
+def count(
+    facts: PublicFacts, strategy: Strategy, box: dict[int, tuple[int, int]], force: bool = False
+) -> Attack[CountFound]:
     """Count the records in a box exactly (Algorithm 1)."""
     rules = Rules.of(facts)
     cells, constant = cell_of(facts, [box])
     if constant[0] is not None:
         return CountFound(rules.n * constant[0])
-    strategy.check(rules, [Axis(WHOLE, 0, 0)], 1, force=False)
+    strategy.check(rules, [Axis(WHOLE, 0, 0)], 1, force)
     found = yield from side_by_side(
         facts,
         cells,
@@ -51,11 +53,9 @@ def cell_of(
         return cells, [1] * len(boxes)
     extent = Extent.of(facts.schema, facts.claim.universe)
     empty, full = extent.judge(columns, cells.low, cells.high)
-    never, always = empty.any(axis=1), full.all(axis=1)
-    return cells, [
-        0 if no else 1 if yes else None
-        for no, yes in zip(never.tolist(), always.tolist(), strict=True)
-    ]
+    never: list[bool] = np.any(empty, axis=1).tolist()
+    always: list[bool] = np.all(full, axis=1).tolist()
+    return cells, [0 if no else 1 if yes else None for no, yes in zip(never, always, strict=True)]
 
 
 def columns(
@@ -158,6 +158,16 @@ def table(
 
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
+
+        def about(
+            done: float,
+            results: list[Any],
+            depth: int = depth,
+            label: str = label,
+            look: Callable[..., TableFound] = partial(so_far, codes, counts, axis),
+        ) -> About:
+            return About(label, (depth + done) / len(axes), partial(look, results))
+
         results = yield from side_by_side(
             facts,
             Cells.points(all_columns[:depth], codes, all_widths[:depth]),
@@ -165,13 +175,7 @@ def table(
                 Work(_column_of(strategy, rules, axis, size), group, axis, size)
                 for group, size in enumerate(counts.tolist())
             ),
-            lambda done, results, depth=depth, axis=axis, label=label, codes=codes, counts=counts: (
-                About(
-                    label,
-                    (depth + done) / len(axes),
-                    lambda: so_far(codes, counts, axis, results),
-                )
-            ),
+            about,
         )
         _, codes, counts = _split(codes, axis, results)
     return found(codes, counts, np.full(len(codes), len(axes)))

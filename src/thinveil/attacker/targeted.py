@@ -226,9 +226,7 @@ def _value(
     return (yield from _settle(strategy, rules, axis, s, shortcut)), True
 
 
-def _settle(
-    strategy: Strategy, rules: Rules, axis: Axis, s: int, shortcut: bool
-) -> Search[Values]:
+def _settle(strategy: Strategy, rules: Rules, axis: Axis, s: int, shortcut: bool) -> Search[Values]:
     """Find the values of s matching records on one axis."""
     if axis.lower is None:
         axis = yield from doubled(strategy, rules, axis, s)

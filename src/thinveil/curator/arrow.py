@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,28 +98,32 @@ def _columns(pa: Any, names: Sequence[str], arrays: Sequence[Any], where: str) -
 def _column(pa: Any, name: str, array: Any, where: str) -> Column:
     """Turn one Arrow array into distinct texts and an index."""
     kind = array.type
-    if pa.types.is_dictionary(kind):
+    coded = pa.types.is_dictionary(kind)
+    if coded:
         kind = kind.value_type
-    try:
-        plain = _simplify(pa, array.cast(kind), kind)
-    except (pa.ArrowException, ValueError):
-        plain = None
-    if plain is None:
-        raise DataError(
-            f"{where}: column {name!r} has the type {kind}, which is neither a number, a text, "
-            "a date nor a time of at most microseconds: convert it, or remove the column"
-        )
-    if isinstance(plain, pa.ChunkedArray):
-        plain = plain.combine_chunks()
-    encoded = plain.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-    texts: list[str | None] = list(_texts(pa, encoded.dictionary))
-    places = encoded.indices
-    if places.null_count:
-        places = places.fill_null(len(texts))
-        texts.append(None)
-    return _in_order(name, texts, np.asarray(places.to_numpy(zero_copy_only=False), np.int64))
+    places: dict[str | None, int] = {}
+    parts: list[Codes] = []
+    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+        try:
+            plain = _simplify(pa, chunk.dictionary if coded else chunk, kind)
+        except (pa.ArrowException, ValueError):
+            plain = None
+        if plain is None:
+            raise DataError(
+                f"{where}: column {name!r} has the type {kind}, which is neither a number, a "
+                "text, a date nor a time of at most microseconds: convert it, or remove the column"
+            )
+        if coded:
+            texts, index = _texts(pa, plain), chunk.indices
+        else:
+            encoded = plain.dictionary_encode()
+            texts, index = _texts(pa, encoded.dictionary), encoded.indices
+        if index.null_count:
+            index = index.fill_null(len(texts))
+            texts.append(None)
+        known = [places.setdefault(text, len(places)) for text in texts]
+        parts.append(np.array(known, np.int64)[index.to_numpy(zero_copy_only=False)])
+    return _in_order(name, list(places), np.concatenate(parts))
 
 
 def _simplify(pa: Any, array: Any, kind: Any) -> Any:
@@ -142,17 +147,24 @@ def _simplify(pa: Any, array: Any, kind: Any) -> Any:
     return None
 
 
-def _texts(pa: Any, distinct: Any) -> list[str]:
+def _texts(pa: Any, distinct: Any) -> list[str | None]:
     """Write distinct values as the texts that a CSV file would hold."""
     kind = distinct.type
     if pa.types.is_float32(kind):
-        return [str(value).removesuffix(".0") for value in distinct.to_numpy(zero_copy_only=False)]
-    values = distinct.to_pylist()
+        # Python's floats are wider and would show digits that were never there.
+        values = list(distinct.to_numpy(zero_copy_only=False))
+    else:
+        values = distinct.to_pylist()
+    write: Callable[[Any], str] = str
     if pa.types.is_floating(kind):
-        return [repr(value).removesuffix(".0") for value in values]
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return [value.isoformat() for value in values]
-    return list(map(str, values))
+        write = _whole_without_point
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        write = operator.methodcaller("isoformat")
+    return [None if value is None else write(value) for value in values]
+
+
+def _whole_without_point(value: float) -> str:
+    return str(value).removesuffix(".0")
 
 
 def _in_order(name: str, texts: list[str | None], index: Codes) -> Column:

@@ -7,9 +7,9 @@ record the place of its text among them. What follows looks at the distinct text
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import (
     Context,
     Decimal,
@@ -19,6 +19,7 @@ from decimal import (
     Overflow,
     localcontext,
 )
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
 
+WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d*)", re.ASCII)
 PLAIN: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE_TEXT: Final = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
@@ -42,6 +44,9 @@ EXACT: Final = Context(
     prec=500, Emin=-99_999, Emax=99_999, traps=[Inexact, InvalidOperation, Overflow, DivisionByZero]
 )
 """Arithmetic that raises where it would have to round."""
+
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,11 +94,20 @@ def moment(text: str) -> datetime:
         ValueError: The text is neither.
     """
     text = text.strip()
-    if not (DAY.fullmatch(text) or MOMENT.fullmatch(text)):
+    if not (MOMENT.fullmatch(text) or DAY.fullmatch(text)):
         raise ValueError("not an ISO datetime")
     at = datetime.fromisoformat(text)
     offset = at.utcoffset()
     return at if offset is None else at.replace(tzinfo=None) - offset
+
+
+def ticks(text: str) -> int:
+    """Read an ISO date or datetime as microseconds since 1970.
+
+    Raises:
+        ValueError: The text is neither.
+    """
+    return (moment(text) - _EPOCH) // _MICROSECOND
 
 
 def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Codes:
@@ -102,78 +116,77 @@ def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Co
     Raises:
         DataError: A value does not fit the attribute; names the column and the first row.
     """
-    codes = np.empty(len(column.texts), np.int64)
-    coder = _Coder(attribute)
+    code = _coder(attribute)
+    codes: list[int] = []
+    misfit = False
     with localcontext(EXACT):
-        for place, text in enumerate(column.texts):
-            if text is None or text in missing:
-                codes[place] = MISSING
-                continue
-            try:
-                codes[place] = coder.code(text)
-            except (ValueError, ArithmeticError):
-                pass
-            else:
-                continue
-            raise _misfit(column, place, attribute, coder.too_large(text))
-    return codes[column.index]
-
-
-class _Coder:
-    """Codes texts on one attribute; most numbers without any decimal arithmetic."""
-
-    __slots__ = ("_attribute", "_kind", "_places")
-
-    def __init__(self, attribute: Attribute) -> None:
-        self._attribute = attribute
-        self._kind = attribute.kind
-        self._places: int | None = None
-        if isinstance(attribute, Grid) and attribute.kind in ("integer", "decimal"):
-            step = attribute.step.normalize(EXACT).as_tuple()
-            if step.digits == (1,) and isinstance(step.exponent, int) and -20 < step.exponent <= 0:
-                self._places = -step.exponent
-
-    def code(self, text: str) -> int:
-        """Return the code of a text.
-
-        Raises:
-            ValueError: The text does not fit (some are an ArithmeticError instead).
-        """
-        if self._kind == "category":
-            return self._attribute.encode(text)
-        if self._kind == "date":
-            return self._attribute.encode(day(text))
-        if self._kind == "datetime":
-            return self._attribute.encode(moment(text))
-        text = text.strip()
-        places = self._places
-        if places is None or not PLAIN.fullmatch(text):
-            if not NUMBER.fullmatch(text):
-                raise ValueError("not a number")
-            return self._attribute.encode(text)
-        whole, _, fraction = text.partition(".")
-        if len(fraction) > places:
-            fraction = fraction.rstrip("0")
-            if len(fraction) > places:
-                raise ValueError("not a multiple of the step")
-        code = int(whole + fraction.ljust(places, "0"))
-        if not -LIMIT < code < LIMIT:
-            raise ValueError("too large")
-        return code
-
-    def too_large(self, text: str) -> bool:
-        """Tell whether a number that did not fit is on the grid but beyond its end."""
-        if not isinstance(self._attribute, Grid) or not NUMBER.fullmatch(text.strip()):
-            return False
-        if self._kind not in ("integer", "decimal"):
-            return False
         try:
-            return abs(Decimal(text.strip())) >= LIMIT * self._attribute.step
+            for text in column.texts:
+                codes.append(MISSING if text is None or text in missing else code(text))
+        except (ValueError, ArithmeticError):
+            misfit = True
+    if misfit:
+        raise _misfit(column, len(codes), attribute)
+    return np.array(codes, np.int64)[column.index]
+
+
+def _coder(attribute: Attribute) -> Callable[[str], int]:
+    """Return a function from texts to codes; it raises a ValueError or an ArithmeticError."""
+    if not isinstance(attribute, Grid):
+        return attribute.encode
+    if attribute.kind == "date":
+        return lambda text: attribute.encode(day(text))
+    if attribute.kind == "datetime":
+        width = int(attribute.step * 10**6)
+
+        def time_code(text: str) -> int:
+            code, rest = divmod(ticks(text), width)
+            if rest:
+                raise ValueError("not a multiple of the step")
+            return code
+
+        return time_code
+    step = attribute.step.normalize(EXACT).as_tuple()
+    if step.digits == (1,) and isinstance(step.exponent, int) and -20 < step.exponent <= 0:
+        return partial(_decimal_code, attribute, -step.exponent)
+    return partial(_number_code, attribute)
+
+
+def _number_code(grid: Grid, text: str) -> int:
+    text = text.strip()
+    if not NUMBER.fullmatch(text):
+        raise ValueError("not a number")
+    return grid.encode(text)
+
+
+def _decimal_code(grid: Grid, places: int, text: str) -> int:
+    """Code a number on a grid of so many decimals, mostly without any decimal arithmetic."""
+    text = text.strip()
+    if not PLAIN.fullmatch(text):
+        return _number_code(grid, text)
+    whole, _, fraction = text.partition(".")
+    if len(fraction) > places:
+        fraction = fraction.rstrip("0")
+        if len(fraction) > places:
+            raise ValueError("not a multiple of the step")
+    code = int(whole + fraction.ljust(places, "0"))
+    if not -LIMIT < code < LIMIT:
+        raise ValueError("too large")
+    return code
+
+
+def _too_large(grid: Grid, text: str) -> bool:
+    """Tell whether a text that did not fit is a number beyond the end of the grid."""
+    if grid.kind not in ("integer", "decimal") or not NUMBER.fullmatch(text.strip()):
+        return False
+    with localcontext(EXACT):
+        try:
+            return abs(Decimal(text.strip())) >= LIMIT * grid.step
         except ArithmeticError:
             return True
 
 
-def _misfit(column: Column, place: int, attribute: Attribute, too_large: bool) -> DataError:
+def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
     """Say that a value does not fit, without showing it."""
     where = f"row {column.row(place)} of column {column.name!r}"
     if not isinstance(attribute, Grid):
@@ -181,7 +194,7 @@ def _misfit(column: Column, place: int, attribute: Attribute, too_large: bool) -
             f"{where} holds a text that is not in the schema's list of values: add it to "
             "values, or name it as a missing text"
         )
-    if too_large:
+    if _too_large(attribute, column.texts[place] or ""):
         return DataError(
             f"{where} is too large for a grid with the step {attribute.step}: round the column "
             'to fewer decimals, or give a coarser step or kind = "category" in a schema file'

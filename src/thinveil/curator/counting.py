@@ -93,7 +93,8 @@ class _Ranks:
         if self.table is None:
             return np.searchsorted(self.values, ends)
         first, last = self.values[0], self.values[-1]
-        return self.table[np.minimum(np.maximum(ends, first), last + 1) - first]
+        rank: Codes = self.table[np.minimum(np.maximum(ends, first), last + 1) - first]
+        return rank
 
 
 @dataclass(slots=True)
@@ -198,7 +199,9 @@ class IndexCounter:
         column = batch.column[some]
         first = int(column[0])
         if (column == first).all():
-            return self._range(plan, part, first, batch.cell[some], batch.low[some], batch.high[some])
+            return self._range(
+                plan, part, first, batch.cell[some], batch.low[some], batch.high[some]
+            )
         inside = np.empty(len(column), np.int64)
         cell, low, high = batch.cell[some], batch.low[some], batch.high[some]
         for each in np.unique(column).tolist():
@@ -243,7 +246,9 @@ class IndexCounter:
             last = max(first + 1, int(np.searchsorted(ends, before + _CHUNK)))
             some = slice(first, last)
             box = np.repeat(np.arange(first, last), length[some])
-            place = np.arange(len(box)) - np.repeat(ends[some] - length[some] - before, length[some])
+            place = np.arange(len(box)) - np.repeat(
+                ends[some] - length[some] - before, length[some]
+            )
             record = order[np.repeat(start[some], length[some]) + place]
             keep: Flags = np.ones(len(box), np.bool_)
             for other in part.general:
@@ -270,7 +275,7 @@ class IndexCounter:
             digits = tuple((columns[place], int(shape[place])) for place in fixed)
             general = tuple(columns[p] for p, step in enumerate(shape) if step == _GENERAL)
             rows = np.flatnonzero(part == number)
-            values = cells.low[np.ix_(rows, fixed)]
+            values = cells.low[rows][:, fixed]
             for place, (_, step) in enumerate(digits):
                 values[:, place] = _digit(values[:, place], step)
             group[rows] = self._group(digits).find(values)

@@ -97,6 +97,7 @@ class Curator:
         noisy = np.flatnonzero(scale)
         if len(noisy):
             epsilon = batch.epsilon
+            assert epsilon is not None
             if isinstance(epsilon, np.ndarray):
                 epsilon = _repeat(epsilon, batch.repeats)[noisy]
             values[noisy] += laplace(words[noisy]) * (scale[noisy] / epsilon)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import csv
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -176,14 +177,6 @@ def _find_separator(sample: Sequence[str], dialect: Dialect) -> str:
     return best
 
 
-class _Index(dict[str, int]):
-    """The place of each distinct text; an unknown text gets the next place."""
-
-    def __missing__(self, text: str) -> int:
-        place = self[text] = len(self)
-        return place
-
-
 def _read(rows: Rows, path: Path) -> list[Column]:
     stream = iter(rows)
     names = next((row for row in stream if row), None)
@@ -191,7 +184,8 @@ def _read(rows: Rows, path: Path) -> list[Column]:
         raise DataError(f"{path}: the file is empty: give a table with a header row")
     check_names(names, str(path))
     width = len(names)
-    indexes = [_Index() for _ in names]
+    # The place of each distinct text; an unknown text gets the next place as it is looked up.
+    indexes = [defaultdict[str, int](count().__next__) for _ in names]
     parts: list[list[Codes]] = [[] for _ in names]
     body = _body(stream, rows, width, path)
     while chunk := list(islice(body, _CHUNK)):

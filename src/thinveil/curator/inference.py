@@ -7,7 +7,6 @@ extremes of a column are not public, so a grid gets no bounds here.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -19,9 +18,10 @@ from thinveil.curator.coding import (
     INFINITE_TEXT,
     MOMENT,
     NUMBER,
+    WHOLE,
     Column,
     day,
-    moment,
+    ticks,
 )
 from thinveil.errors import DataError
 from thinveil.language.schema import Attribute, Categories, Grid, Schema
@@ -29,8 +29,6 @@ from thinveil.language.schema import Attribute, Categories, Grid, Schema
 FINEST: Final = 400
 """Decimal places beyond which no grid is drafted; the smallest float has 324."""
 
-_MICROSECOND = timedelta(microseconds=1)
-_EPOCH = datetime(1970, 1, 1)
 _STEPS: Final = ("3600", "60", "1", "0.001", "0.000001")
 
 
@@ -59,6 +57,8 @@ def _number(
     column: Column, texts: Sequence[str], missing: Collection[str], gaps: bool
 ) -> Grid | None:
     """Return a grid of numbers, or None where some text is not a plain number."""
+    if all(map(WHOLE.fullmatch, texts)):
+        return Grid(column.name, "integer", missing=gaps)
     matches = NUMBER.fullmatch
     infinite = False
     for text in texts:
@@ -130,13 +130,13 @@ def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
             zones.add(match is not None and match["zone"] is not None)
         if len(zones) > 1:
             return None  # Local times and times with an offset do not compare.
-        ticks = {(moment(text) - _EPOCH) // _MICROSECOND for text in texts}
+        times = {ticks(text) for text in texts}
     except (ValueError, OverflowError):
         return None
-    if all(tick % 86_400_000_000 == 0 for tick in ticks):
+    if all(tick % 86_400_000_000 == 0 for tick in times):
         return Grid(name, "date", missing=gaps)
     for step in map(Decimal, _STEPS):
         width = int(step * 10**6)
-        if all(tick % width == 0 for tick in ticks):
+        if all(tick % width == 0 for tick in times):
             return Grid(name, "datetime", step, missing=gaps)
     return None

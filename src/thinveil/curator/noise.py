@@ -52,4 +52,5 @@ def laplace(words: Words) -> Floats:
     The lowest bit is the sign, the top 53 bits an exponential magnitude.
     """
     magnitude = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
-    return np.where(words & np.uint64(1), -magnitude, magnitude)
+    noise: Floats = np.where(words & np.uint64(1), -magnitude, magnitude)
+    return noise

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final, Literal, Protocol
 
 import numpy as np
@@ -182,9 +183,7 @@ class Extent:
             np.array([attribute.missing for attribute in schema], np.bool_),
         )
 
-    def judge(
-        self, columns: Codes | Sequence[int], low: Codes, high: Codes
-    ) -> tuple[Flags, Flags]:
+    def judge(self, columns: Codes | Sequence[int], low: Codes, high: Codes) -> tuple[Flags, Flags]:
         """Tell for each range whether it holds no possible value, and whether all of them."""
         columns = np.asarray(columns)  # a tuple would be taken for coordinates
         first, end, gaps = self.low[columns], self.end[columns], self.missing[columns]
@@ -226,11 +225,13 @@ class Constants:
         if cells is not self._cells:
             if cells.columns:
                 empty, full = self.extent.judge(cells.columns, cells.low, cells.high)
-                self._empty, self._full = empty.any(axis=1), full.all(axis=1)
+                self._empty = np.any(empty, axis=1)
+                self._full = np.all(full, axis=1)
             else:
                 self._empty, self._full = np.zeros(1, np.bool_), np.ones(1, np.bool_)
             self._cells = cells
-        assert self._empty is not None and self._full is not None
+        assert self._empty is not None
+        assert self._full is not None
         empty, full = self.extent.judge(batch.column, batch.low, batch.high)
         if (whole := batch.column == WHOLE).any():
             empty, full = empty & ~whole, full | whole
@@ -249,9 +250,7 @@ class Constants:
         whole = _product(self.extent.sizes(columns, *everything)[0])
         volumes = [_product(row) for row in self.extent.sizes(columns, low, high)]
         ends = batch.offsets.tolist()
-        always = [
-            sum(volumes[start:end]) == whole for start, end in zip(ends, ends[1:], strict=False)
-        ]
+        always = [sum(volumes[start:end]) == whole for start, end in pairwise(ends)]
         return never | np.array(always, np.bool_)
 
 

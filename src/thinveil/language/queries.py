@@ -62,8 +62,8 @@ class Cells:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         seal = hashlib.blake2b(repr(self.columns).encode(), digest_size=16)
-        seal.update(np.ascontiguousarray(low))
-        seal.update(np.ascontiguousarray(high))
+        seal.update(low.tobytes())
+        seal.update(high.tobytes())
         object.__setattr__(self, "digest", seal.digest())
 
     def __len__(self) -> int:
@@ -187,14 +187,14 @@ class QueryBatch:
         """Return 16 bytes that change whenever a question does."""
         seal = hashlib.blake2b(self.cells.digest, digest_size=16)
         for part in (self.cell, self.column, self.low, self.high, self.threshold):
-            seal.update(np.ascontiguousarray(part))
+            seal.update(part.tobytes())
         if self.offsets is not None:
             seal.update(b"union")
-            seal.update(np.ascontiguousarray(self.offsets))
+            seal.update(self.offsets.tobytes())
         if isinstance(self.repeats, int):
             seal.update(b"repeats %d" % self.repeats)
         else:
-            seal.update(np.ascontiguousarray(self.repeats))
+            seal.update(self.repeats.tobytes())
         return seal.digest()
 
     def total(self, per_box: Codes) -> Codes:
@@ -222,11 +222,7 @@ class QueryBatch:
         return sorted({*self.cells.columns, *self.column.tolist()} - {WHOLE})
 
 
-_UNSTAMPED = [
-    name
-    for name in QueryBatch.__slots__  # type: ignore[attr-defined]
-    if name not in ("key", "epsilon")
-]
+_UNSTAMPED = [name for name in QueryBatch.__slots__ if name not in ("key", "epsilon")]
 
 Range = tuple[int, int]
 Box = Mapping[int, Range]

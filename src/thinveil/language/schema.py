@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation, Overflow
 from typing import Final, Literal
 
 from thinveil.errors import SchemaError
@@ -33,12 +33,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 Value = int | Decimal | date | datetime | str | None
 
+_EXACT = Context(prec=200, Emax=9999, Emin=-9999, traps=[Inexact, InvalidOperation, Overflow])
+
 
 def _number(value: object) -> Decimal:
     """Read a number exactly, from text or from a Python number."""
+    text = str(value).strip()
+    if "_" in text or not text.isascii():
+        raise ValueError("not a number")
     try:
-        number = value if isinstance(value, Decimal) else Decimal(str(value).strip())
-    except InvalidOperation:
+        number = _EXACT.create_decimal(text)
+    except DecimalException:
         raise ValueError("not a number") from None
     if not number.is_finite():
         raise ValueError("not a finite number")
@@ -106,11 +111,17 @@ class Grid:
         Raises:
             ValueError: The value is not of this kind, not on the grid, or too large.
         """
-        steps = self._units(value) / self.step
-        if steps != steps.to_integral_value():
+        try:
+            units = self._units(value)
+            if abs(units) >= LIMIT * self.step:
+                raise ValueError("too large for a grid of 2^62 steps")
+            steps = _EXACT.divide(units, self.step)
+        except OverflowError:
+            raise ValueError("too far from 1970") from None
+        except Inexact:
+            raise ValueError(f"not a multiple of the step {self.step}") from None
+        if steps != int(steps):
             raise ValueError(f"not a multiple of the step {self.step}")
-        if not -LIMIT < steps < LIMIT:
-            raise ValueError("too large for a grid of 2^62 steps")
         return int(steps)
 
     def _units(self, value: object) -> Decimal:
@@ -125,7 +136,10 @@ class Grid:
                 value = date.fromisoformat(str(value).strip())
             return Decimal((value - _EPOCH).days)
         if not isinstance(value, datetime):
-            value = datetime.fromisoformat(str(value).strip())
+            text = str(value).strip()
+            if len(text.partition(".")[2].partition("+")[0].rstrip("Z")) > len("000000"):
+                raise ValueError("finer than a microsecond")
+            value = datetime.fromisoformat(text)
         if value.tzinfo is not None:
             value = (value - value.utcoffset()).replace(tzinfo=None)  # type: ignore[operator]
         return Decimal((value - _EPOCH_TIME) // _MICROSECOND) / 10**6
@@ -134,7 +148,7 @@ class Grid:
         """Return the value that a code stands for: the low end of its step."""
         if code == MISSING:
             return None
-        units = code * self.step
+        units = _EXACT.multiply(Decimal(code), self.step)
         try:
             if self.kind == "integer":
                 return int(units)
@@ -153,10 +167,10 @@ class Grid:
             SchemaError: The precision is not a whole multiple of the step.
         """
         try:
-            width = _number(precision) / self.step
-        except ValueError:
+            width = _EXACT.divide(_number(precision), self.step)
+        except (ValueError, DecimalException):
             width = Decimal(0)
-        if width <= 0 or width != width.to_integral_value() or width >= LIMIT:
+        if not 0 < width < LIMIT or width != int(width):
             raise SchemaError(
                 f"precision of {self.name!r}: must be a multiple of its step {self.step}"
             )

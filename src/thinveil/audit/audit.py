@@ -1,0 +1,155 @@
+"""One function that audits: a table, or anything that answers batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from thinveil.attacker.found import Found, TableFound
+from thinveil.audit.driver import Observer, Run, run
+from thinveil.audit.options import Options, people_of
+from thinveil.audit.scoring import score
+from thinveil.audit.targets import Target, fingerprint
+from thinveil.audit.transcript import Header, Transcript
+from thinveil.audit.verdict import Verdict, result_of
+from thinveil.curator.curator import Curator
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.people import people
+from thinveil.curator.reading import load
+from thinveil.errors import TranscriptError, UsageError
+from thinveil.language.schema import Schema
+
+
+def audit(
+    source: Any = None,
+    *,
+    schema: Schema | None = None,
+    truth: Dataset | None = None,
+    options: Options | None = None,
+    transcript: str | Path | None = None,
+    resume: str | Path | None = None,
+    origin: Mapping[str, Any] | None = None,
+    observer: Observer = lambda meter, about: None,
+    **settings: Any,
+) -> Verdict:
+    """Attack a table or a target, and say what was learned.
+
+    Args:
+        source: A `Dataset`, a path, anything that speaks Arrow, or a target with `facts`
+            and `answer(batch)`. Without one, the embedded synthetic people.
+        schema: What is public about a table given as a path or as a data frame.
+        truth: The true table, for scoring what was learned of a target.
+        options: All settings at once, instead of `settings`.
+        transcript: A file to keep the transcript in.
+        resume: The transcript of an interrupted run to go on with; it brings its options.
+        origin: Where the source came from, kept in the transcript for the command line.
+        observer: Called after each round with the meter and what the round was about.
+        **settings: The fields of `Options`; `known` may be one person or a list of people.
+
+    Returns:
+        A verdict. `print(verdict.sentence())` says it in a sentence.
+
+    >>> audit(attack="membership", known={"age": 34, "job": "nurse"}).exit_code
+    0
+    """
+    recorded = Transcript.resume(Path(resume)) if resume is not None else None
+    if recorded is not None:
+        if options is not None or settings:
+            raise UsageError("a resumed run brings its own options: give none")
+        options = Options.from_plain(recorded.header.options)
+    elif options is None:
+        options = Options(**_settings(settings))
+    elif settings:
+        raise UsageError("give options or settings, not both")
+    target, truth = target_of(source, schema, truth, options)
+    mark = fingerprint(target)
+    if recorded is None:
+        header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
+        recorded = Transcript(header, None if transcript is None else Path(transcript))
+    elif recorded.header.fingerprint != mark:
+        raise TranscriptError(
+            f"{resume} was recorded on another table or target; its answers mean nothing here"
+        )
+    start = time.perf_counter()
+    ended = run(
+        options.attack_on(target.facts),
+        target,
+        options.schedule(target.facts.claim),
+        transcript=recorded,
+        cap=options.cap_value(),
+        observer=observer,
+    )
+    seconds = time.perf_counter() - start
+    if ended.ending in ("interrupted", "target") and recorded.path is None:
+        recorded.save(Path(f"thinveil-{recorded.header.run}.transcript"))
+    recorded.close()
+    return _verdict(options, target, truth, ended, seconds, recorded)
+
+
+def _settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Turn what is natural in Python into plain options."""
+    plain = dict(settings)
+    if "known" in plain:
+        if "people" in plain:
+            raise UsageError("give known or people, not both")
+        plain["people"] = people_of(plain.pop("known"))
+    elif "people" in plain:
+        plain["people"] = people_of(plain["people"])
+    for name in ("columns", "order", "epsilons"):
+        if name in plain:
+            value = plain[name]
+            plain[name] = (value,) if isinstance(value, str) else tuple(map(str, value))
+    for name in ("priors", "precision"):
+        if name in plain:
+            plain[name] = {column: str(value) for column, value in plain[name].items()}
+    for name in ("epsilon", "epsilon_per_query", "cap"):
+        if plain.get(name) is not None:
+            plain[name] = str(plain[name])
+    unknown = set(plain) - set(Options.__slots__)
+    if unknown:
+        raise UsageError(f"there is no setting {sorted(unknown)[0]!r}")
+    return plain
+
+
+def target_of(
+    source: Any, schema: Schema | None, truth: Dataset | None, options: Options
+) -> tuple[Target, Dataset | None]:
+    """Return what to attack, and the truth where it is at hand."""
+    if isinstance(source, Target):
+        if schema is not None:
+            raise UsageError("a target brings its own schema")
+        return source, truth
+    if source is None:
+        data = people()
+    elif isinstance(source, Dataset):
+        data = source
+    else:
+        data = load(source, schema)
+    curator = Curator(data, options.claim(), seed=options.seed, cap=options.cap_value())
+    return curator, truth if truth is not None else data
+
+
+def _verdict(
+    options: Options,
+    target: Target,
+    truth: Dataset | None,
+    ended: Run[Any],
+    seconds: float,
+    transcript: Transcript,
+) -> Verdict:
+    found: Found | None = ended.found
+    facts = target.facts
+    whole = isinstance(found, TableFound) and truth is not None
+    return Verdict(
+        options=options,
+        facts=facts,
+        run=ended,
+        score=score(found, truth, options.seed) if whole else None,  # type: ignore[arg-type]
+        result=result_of(found, options, facts.schema, truth),
+        seconds=seconds,
+        seed=options.seed if isinstance(target, Curator) else None,
+        transcript=None if transcript.path is None else str(transcript.path),
+        notice=transcript.notice,
+    )

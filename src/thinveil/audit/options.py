@@ -1,0 +1,272 @@
+"""What the user asked for, in plain words, and what it means for one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Final
+
+from thinveil.attacker import table, targeted
+from thinveil.attacker.found import Found
+from thinveil.attacker.search import Attack
+from thinveil.attacker.strategies import strategy_named
+from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, Total, exact_epsilon
+from thinveil.errors import UsageError
+from thinveil.language.claims import Claim, claim_named, reduce_group
+from thinveil.language.facts import PublicFacts
+from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
+
+ATTACKS: Final = ("attribute", "column", "count", "dataset", "membership", "uniqueness")
+"""The names of all attacks, sorted."""
+UNIVERSES: Final = ("bounded", "unbounded")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of one audit. All values are plain, so that they survive as JSON.
+
+    Args:
+        mechanism: The mechanism's name.
+        k: The group size of IDP.
+        epsilons: The original Group IDP losses (epsilon_1, ..., epsilon_k). They stand for
+            the whole run: k is their number, their smallest is the total.
+        epsilon_per_query: The claimed loss of each answer.
+        epsilon: The claimed loss of all answers together.
+        cap: The claimed loss above which a batch is refused.
+        universe: "unbounded" or "bounded".
+        strategy: The strategy's name.
+        attack: The attack's name.
+        columns: The columns to find, where the attack wants some.
+        people: What is known about each person (or, for a count, the predicate).
+        priors: For some columns, text such as "low..high".
+        precision: For some columns, a coarser step.
+        order: The order of attributes, or its beginning.
+        seed: The seed of the noise.
+        present: For uniqueness, whether everybody is known to be in the table.
+        force: Whether to go ahead with a very long attack.
+    """
+
+    mechanism: str = "idp"
+    k: int = 1
+    epsilons: tuple[str, ...] = ()
+    epsilon_per_query: str | None = None
+    epsilon: str | None = None
+    cap: str | None = None
+    universe: str = "unbounded"
+    strategy: str = "published"
+    attack: str = "dataset"
+    columns: tuple[str, ...] = ()
+    people: tuple[Mapping[str, str], ...] = ()
+    priors: Mapping[str, str] = field(default_factory=dict)
+    precision: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    seed: int = 0
+    present: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        if self.attack not in ATTACKS:
+            raise UsageError(
+                f"there is no attack {self.attack!r}; choose from {', '.join(ATTACKS)}"
+            )
+        if self.universe not in UNIVERSES:
+            raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
+        strategy_named(self.strategy)
+        self.schedule(self.claim())
+        self.cap_value()
+        needs_people = self.attack in ("attribute", "count", "membership", "uniqueness")
+        if needs_people and not any(self.people):
+            raise UsageError(
+                f"the attack {self.attack} needs something known: --known COLUMN=VALUE"
+                + ("" if self.attack == "count" else " or --people FILE")
+            )
+        if self.people and not needs_people:
+            raise UsageError(f"the attack {self.attack} has no use for what is known of people")
+        if self.attack == "count" and len(self.people) > 1:
+            raise UsageError("the attack count takes one predicate")
+        if self.attack == "column" and not self.columns:
+            raise UsageError("the attack column needs --column NAME")
+        if self.columns and self.attack not in ("attribute", "column"):
+            raise UsageError(f"the attack {self.attack} has no use for --column")
+        if self.order and self.attack != "dataset":
+            raise UsageError("an order of attributes matters to the attack dataset only")
+        if self.priors and self.attack != "attribute":
+            raise UsageError("prior bounds matter to the attack attribute only")
+        if self.precision and self.attack in ("count", "membership", "uniqueness"):
+            raise UsageError(f"the attack {self.attack} finds no values, so it has no precision")
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Options:
+        """Read options back from JSON."""
+        known = {each.name for each in fields(Options)}
+        values = {name: value for name, value in plain.items() if name in known}
+        for name in ("epsilons", "columns", "people", "order"):
+            values[name] = tuple(values.get(name, ()))
+        return Options(**values)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the options as plain JSON values."""
+        return asdict(self)
+
+    def group(self) -> tuple[int, Fraction | None]:
+        """Return the group size, and the total loss where the original form gives one."""
+        if not self.epsilons:
+            return self.k, None
+        return reduce_group([exact_epsilon(each, "an epsilon") for each in self.epsilons])
+
+    def claim(self) -> Claim:
+        """Return the claim that is audited."""
+        return claim_named(self.mechanism, self.group()[0], self.universe)  # type: ignore[arg-type]
+
+    def schedule(self, claim: Claim) -> Schedule:
+        """Return how the claimed loss is shared out."""
+        given = [
+            name
+            for name, value in (
+                ("--epsilon-per-query", self.epsilon_per_query),
+                ("--epsilon", self.epsilon),
+                ("--epsilons", self.epsilons),
+            )
+            if value
+        ]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} exclude each other: give one of them")
+        if not claim.protected:
+            if given:
+                raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
+            return Free()
+        total = self.group()[1]
+        if self.epsilon is not None:
+            total = exact_epsilon(self.epsilon, "--epsilon")
+        if total is not None:
+            return Total(total)
+        return Fixed(exact_epsilon(self.epsilon_per_query or DEFAULT, "--epsilon-per-query"))
+
+    def cap_value(self) -> Fraction | None:
+        """Return the cap as an exact number."""
+        return None if self.cap is None else exact_epsilon(self.cap, "--cap")
+
+    def attack_on(self, facts: PublicFacts) -> Attack[Found]:
+        """Return the attack, made for a target of which only public facts are known.
+
+        Raises:
+            UsageError: Something asked for does not fit the schema.
+        """
+        schema = facts.schema
+        strategy = strategy_named(self.strategy)
+        columns = [schema.column(name) for name in self.columns]
+        widths = self.widths(schema)
+        if self.attack == "dataset":
+            order = [schema.column(name) for name in self.order]
+            return table.table(facts, strategy, order, widths, self.force)
+        if self.attack == "column":
+            return table.columns(facts, strategy, columns, widths, self.force)
+        if self.attack == "count":
+            return table.count(facts, strategy, _box(facts, self.people[0]), self.force)
+        people = self.codes_of_people(facts)
+        if self.attack == "membership":
+            return targeted.membership(facts, strategy, people)
+        if self.attack == "uniqueness":
+            return targeted.uniqueness(facts, people, self.present)
+        overlap = [schema[column].name for column in columns if column in people[0]]
+        if overlap:
+            raise UsageError(f"the column {overlap[0]!r} is both known and to be found")
+        unknown = [column for column in range(len(schema)) if column not in people[0]]
+        if not unknown:
+            raise UsageError("every column is known already: there is nothing to find")
+        priors = {
+            schema.column(name): _span(schema[schema.column(name)], text)
+            for name, text in self.priors.items()
+        }
+        return targeted.attributes(
+            facts,
+            strategy,
+            people,
+            columns or unknown,
+            widths=widths,
+            priors=priors,
+            force=self.force,
+        )
+
+    def widths(self, schema: Schema) -> dict[int, int]:
+        """Return, for columns at a coarser precision, how many steps it spans."""
+        return {
+            schema.column(name): schema[schema.column(name)].widths(step)
+            for name, step in self.precision.items()
+        }
+
+    def codes_of_people(self, facts: PublicFacts) -> list[targeted.Person]:
+        """Return what is known about people in codes, the same columns for all."""
+        people: list[targeted.Person] = []
+        for number, who in enumerate(self.people, start=1):
+            person = {}
+            for name, text in who.items():
+                column = facts.schema.column(name)
+                person[column] = _code(facts, column, text, number)
+            if people and person.keys() != people[0].keys():
+                raise UsageError(f"person {number}: the same columns must be known of all people")
+            people.append(person)
+        return people
+
+
+def _code(facts: PublicFacts, column: int, text: str, number: int = 1) -> int:
+    """Return the code of something known; what the attacker knows may be shown to him."""
+    attribute = facts.schema[column]
+    if attribute.missing and text == "":
+        return MISSING
+    try:
+        code = attribute.encode(text)
+    except ValueError as error:
+        raise UsageError(
+            f"person {number}, column {attribute.name!r}: the known value is {error}"
+        ) from None
+    if facts.claim.universe == "bounded" and not _inside(attribute, code):
+        raise UsageError(
+            f"person {number}, column {attribute.name!r}: the known value lies outside the bounds"
+        )
+    return code
+
+
+def _inside(attribute: Attribute, code: int) -> bool:
+    assert attribute.lower is not None and attribute.upper is not None
+    return attribute.lower <= code <= attribute.upper
+
+
+def _span(attribute: Attribute, text: str) -> tuple[int, int]:
+    """Read "low..high", both ends included."""
+    low, dots, high = text.partition("..")
+    try:
+        if not dots:
+            raise ValueError("two values with .. between them are needed")
+        span = attribute.encode(low.strip()), attribute.encode(high.strip())
+    except ValueError as error:
+        raise UsageError(f"column {attribute.name!r}: cannot read LOW..HIGH: {error}") from None
+    if span[0] > span[1]:
+        raise UsageError(f"column {attribute.name!r}: LOW is above HIGH")
+    return span
+
+
+def _box(facts: PublicFacts, predicate: Mapping[str, str]) -> dict[int, tuple[int, int]]:
+    """Read a predicate of single values and of ranges written as low..high."""
+    box = {}
+    for name, text in predicate.items():
+        column = facts.schema.column(name)
+        attribute = facts.schema[column]
+        if ".." in text and attribute.kind != "category":
+            low, high = _span(attribute, text)
+            box[column] = (max(low, LOWEST), high + 1)
+        else:
+            code = _code(facts, column, text)
+            box[column] = (code, code + 1)
+    return box
+
+
+def people_of(
+    known: Mapping[str, object] | Sequence[Mapping[str, object]],
+) -> tuple[Mapping[str, str], ...]:
+    """Return one person or many as plain options: text for every value, "" for missing."""
+    many = [known] if isinstance(known, Mapping) else known
+    return tuple(
+        {name: "" if value is None else str(value) for name, value in who.items()} for who in many
+    )

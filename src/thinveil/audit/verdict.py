@@ -1,0 +1,227 @@
+"""What an audit has to say: what was recovered, at what cost, against what baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from thinveil.attacker.found import (
+    ColumnFound,
+    ColumnsFound,
+    CountFound,
+    Found,
+    PeopleFound,
+    TableFound,
+)
+from thinveil.attacker.search import Values
+from thinveil.audit.driver import Run
+from thinveil.audit.options import Options
+from thinveil.audit.scoring import Score, coarse
+from thinveil.curator.dataset import Dataset
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Codes, Flags
+from thinveil.language.schema import Schema, Value
+
+EXIT_COMPLETE, EXIT_ERROR, EXIT_USAGE, EXIT_EARLY = 0, 1, 2, 3
+
+
+def plain(value: Value) -> Any:
+    """Return a value as JSON can hold it; decimals and dates become text."""
+    return str(value) if isinstance(value, (Decimal, date)) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of an audit.
+
+    Args:
+        options: What was asked for.
+        facts: What the attacker was assumed to know.
+        run: What was asked, answered and found.
+        score: Reconstruction against truth; None without truth or for other attacks.
+        result: What an attack other than on the whole data set found, as plain values.
+        seconds: How long it took.
+        seed: The seed of the noise; None where the target draws its own.
+        transcript: Where the transcript is kept, if it is.
+        notice: Something the user should know about how the run went.
+    """
+
+    options: Options
+    facts: PublicFacts
+    run: Run[Found | None]
+    score: Score | None
+    result: Any
+    seconds: float
+    seed: int | None
+    transcript: str | None = None
+    notice: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 where the attack ran to its end, 3 where it ended early, 1 where the target died."""
+        if self.run.ending == "complete":
+            return EXIT_COMPLETE
+        return EXIT_ERROR if self.run.ending == "target" else EXIT_EARLY
+
+    @property
+    def epsilon_claimed(self) -> float | None:
+        """The claimed privacy loss of everything that was answered."""
+        return float(self.run.spent) if self.facts.claim.protected else None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        meter, score, names = self.run.meter, self.score, self.facts.schema.names
+        return {
+            "mechanism": self.facts.claim.name,
+            "k": self.facts.claim.k,
+            "universe": self.facts.claim.universe,
+            "strategy": self.options.strategy,
+            "attack": self.options.attack,
+            "records": self.facts.records,
+            "attributes": list(names),
+            "queries": meter.queries,
+            "questions": meter.questions,
+            "rounds": meter.rounds,
+            "trivial_questions": meter.trivial,
+            "questions_by_attribute": dict(zip(names, meter.by_column[:-1].tolist(), strict=True)),
+            "epsilon_claimed": self.epsilon_claimed,
+            "budget": self.options.schedule(self.facts.claim).describe(),
+            "epsilons": [float(each) for each in self.options.epsilons] or None,
+            "error_probability": meter.error.total,
+            "records_recovered": None if score is None else score.recovered,
+            "records_guessed": None if score is None else score.guessed,
+            "exact": None if score is None else score.exact,
+            "precision": dict(self.options.precision),
+            "by_attribute": None
+            if score is None
+            else [
+                {"name": each.name, "recovered": each.recovered, "guessed": each.guessed}
+                for each in score.attributes
+            ],
+            "result": self.result,
+            "ended": self.run.ending,
+            "reason": self.run.reason,
+            "verdict": self.sentence(),
+            "seconds": round(self.seconds, 3),
+            "seed": self.seed,
+            "transcript": self.transcript,
+            "assumed_public": self.facts.assumed_public(),
+        }
+
+    def sentence(self) -> str:
+        """Say the outcome in a plain sentence or two."""
+        asked = f"{self.run.meter.queries:,} answers"
+        claim = (
+            f"while the mechanism claims a privacy loss of {self.epsilon_claimed:.6g}"
+            if self.facts.claim.protected
+            else "and the mechanism claims no protection"
+        )
+        early = "" if self.run.ending == "complete" else f" The run ended early: {self.run.reason}."
+        precise = " (at the chosen precision)" if self.options.precision else ""
+        return f"{self._learned()}{precise} from {asked}, {claim}.{early}"
+
+    def _learned(self) -> str:
+        found, score, records = self.run.found, self.score, self.facts.records
+        if isinstance(found, TableFound):
+            if score is None:
+                whole = int(found.counts[found.known == len(found.columns)].sum())
+                return f"An outsider rebuilt {whole:,} of {records:,} records"
+            if score.exact:
+                return f"An outsider recovered all {records:,} records exactly"
+            return f"An outsider recovered {score.recovered:,} of {records:,} records"
+        if isinstance(found, ColumnsFound) and found.columns:
+            names = ", ".join(self.facts.schema[each.column].name for each in found.columns)
+            right = all(each["exact"] is not False for each in self.result)
+            how = "exactly" if right else "in part"
+            return f"An outsider recovered the column {names} {how}"
+        if isinstance(found, CountFound) and found.count is not None:
+            return f"An outsider learned that {found.count:,} records match"
+        if isinstance(found, PeopleFound) and found.people:
+            return self._about_people(found)
+        return "An outsider learned nothing yet"
+
+    def _about_people(self, found: PeopleFound) -> str:
+        people = found.people
+        if self.options.attack == "membership":
+            present = sum(person.present is True for person in people)
+            if len(people) == 1:
+                return f"An outsider learned that the person is {'' if present else 'not '}in the table"
+            return (
+                f"An outsider learned that {present:,} of {len(people):,} people are in the table"
+            )
+        if self.options.attack == "uniqueness":
+            unique = sum(person.unique is True for person in people)
+            if len(people) == 1:
+                return f"An outsider learned that the person is {'' if unique else 'not '}unique"
+            return f"An outsider learned that {unique:,} of {len(people):,} people are unique"
+        values = sum(len(person.values) for person in people)
+        many = "1 person" if len(people) == 1 else f"{len(people):,} people"
+        return f"An outsider learned {values:,} attributes of {many}"
+
+
+def result_of(found: Found | None, options: Options, schema: Schema, truth: Dataset | None) -> Any:
+    """Return what an attack found, as plain values, checked against the truth if given."""
+    if isinstance(found, ColumnsFound):
+        return [
+            {
+                "column": schema[each.column].name,
+                "values": _values(schema, each),
+                "exact": _matches(each, truth, None),
+            }
+            for each in found.columns
+        ]
+    if isinstance(found, CountFound):
+        return {"predicate": dict(options.people[0]), "count": found.count}
+    if isinstance(found, PeopleFound):
+        people = []
+        for known, person in zip(options.people, found.people, strict=True):
+            entry: dict[str, Any] = {"known": dict(known)}
+            for name in ("present", "unique", "matches"):
+                if getattr(person, name) is not None:
+                    entry[name] = getattr(person, name)
+            if options.attack == "attribute":
+                rows = None if truth is None else _fitting(schema, truth, known)
+                entry["values"] = {
+                    schema[each.column].name: _values(schema, each) for each in person.values
+                }
+                entry["correct"] = (
+                    None
+                    if rows is None
+                    else all(_matches(each, truth, rows) for each in person.values)
+                )
+                entry["prior_failed"] = [schema[each].name for each in person.prior_failed]
+            people.append(entry)
+        return people
+    return None
+
+
+def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:
+    attribute = schema[found.column]
+    return [
+        {"value": plain(attribute.decode(code)), "records": count} for code, count in found.values
+    ]
+
+
+def _fitting(schema: Schema, truth: Dataset, known: Any) -> Flags:
+    rows = np.ones(truth.records, np.bool_)
+    for name, text in known.items():
+        column = schema.column(name)
+        attribute = schema[column]
+        code = attribute.encode(text) if text or not attribute.missing else None
+        rows &= truth.column(column) == (np.iinfo(np.int64).min if code is None else code)
+    return rows
+
+
+def _matches(found: ColumnFound, truth: Dataset | None, rows: Flags | None) -> bool | None:
+    if truth is None:
+        return None
+    column: Codes = truth.column(found.column)
+    if rows is not None:
+        column = column[rows]
+    values, counts = np.unique(coarse(column[:, None], (found.width,)), return_counts=True)
+    actual: Values = list(zip(values.tolist(), counts.tolist(), strict=True))
+    return actual == found.values
