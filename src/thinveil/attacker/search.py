@@ -88,7 +88,8 @@ class Axis:
     @property
     def limits(self) -> tuple[int, int]:
         """The limits, once they are known."""
-        assert self.lower is not None and self.upper is not None
+        assert self.lower is not None
+        assert self.upper is not None
         return self.lower, self.upper
 
     @property
@@ -167,8 +168,8 @@ def side_by_side(
         asked = []
         ask = asked.append
         ended = []
-        place = 0
-        for send, zone in zip(senders, zones(facts.claim, answers), strict=True):
+        told = zip(senders, zones(facts.claim, answers), strict=True)
+        for place, (send, zone) in enumerate(told):
             try:
                 ask(send(zone))
             except StopIteration as stop:
@@ -176,7 +177,6 @@ def side_by_side(
                 results[number] = stop.value
                 settled += each.weight
                 ended.append(place)
-            place += 1
         if ended:
             keep = np.ones(len(running), np.bool_)
             keep[ended] = False

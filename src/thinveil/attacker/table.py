@@ -158,16 +158,6 @@ def table(
 
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-
-        def about(
-            done: float,
-            results: list[Any],
-            depth: int = depth,
-            label: str = label,
-            look: Callable[..., TableFound] = partial(so_far, codes, counts, axis),
-        ) -> About:
-            return About(label, (depth + done) / len(axes), partial(look, results))
-
         results = yield from side_by_side(
             facts,
             Cells.points(all_columns[:depth], codes, all_widths[:depth]),
@@ -175,10 +165,17 @@ def table(
                 Work(_column_of(strategy, rules, axis, size), group, axis, size)
                 for group, size in enumerate(counts.tolist())
             ),
-            about,
+            _about(label, depth, len(axes), partial(so_far, codes, counts, axis)),
         )
         _, codes, counts = _split(codes, axis, results)
     return found(codes, counts, np.full(len(codes), len(axes)))
+
+
+def _about(
+    label: str, depth: int, of: int, look: Callable[[list[Any]], TableFound]
+) -> Callable[[float, list[Any]], About]:
+    """Describe the rounds of one attribute out of several."""
+    return lambda done, results: About(label, (depth + done) / of, partial(look, results))
 
 
 def _split(codes: Codes, axis: Axis, results: Sequence[Values]) -> tuple[Codes, Codes, Codes]:

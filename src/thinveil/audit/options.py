@@ -229,7 +229,8 @@ def _code(facts: PublicFacts, column: int, text: str, number: int = 1) -> int:
 
 
 def _inside(attribute: Attribute, code: int) -> bool:
-    assert attribute.lower is not None and attribute.upper is not None
+    assert attribute.lower is not None
+    assert attribute.upper is not None
     return attribute.lower <= code <= attribute.upper
 
 

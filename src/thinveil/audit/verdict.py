@@ -149,7 +149,8 @@ class Verdict:
         if self.options.attack == "membership":
             present = sum(person.present is True for person in people)
             if len(people) == 1:
-                return f"An outsider learned that the person is {'' if present else 'not '}in the table"
+                where = "in the table" if present else "not in the table"
+                return f"An outsider learned that the person is {where}"
             return (
                 f"An outsider learned that {present:,} of {len(people):,} people are in the table"
             )

@@ -121,8 +121,8 @@ def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Co
     misfit = False
     with localcontext(EXACT):
         try:
-            for text in column.texts:
-                codes.append(MISSING if text is None or text in missing else code(text))
+            for text in column.texts:  # one by one: on a misfit, their number tells where
+                codes.append(MISSING if text is None or text in missing else code(text))  # noqa: PERF401
         except (ValueError, ArithmeticError):
             misfit = True
     if misfit:

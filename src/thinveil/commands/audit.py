@@ -1,0 +1,205 @@
+"""thinveil audit: attack a table through a mechanism, and say what was learned."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from rich.text import Text
+
+from thinveil.attacker.strategies import STRATEGIES
+from thinveil.audit.audit import audit
+from thinveil.audit.options import ATTACKS, UNIVERSES, Options
+from thinveil.audit.transcript import Transcript
+from thinveil.audit.verdict import Verdict
+from thinveil.commands.common import (
+    check_json,
+    consoles,
+    json_option,
+    pairs,
+    reading_options,
+    write_json,
+)
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.delimited import Dialect
+from thinveil.curator.people import people
+from thinveil.curator.reading import load, missing_texts, read_columns
+from thinveil.errors import TranscriptError, UsageError
+from thinveil.language.claims import MECHANISMS
+from thinveil.language.schema_file import read_schema
+from thinveil.report.progress import progress
+from thinveil.report.table import write_table
+from thinveil.report.terminal import show_verdict
+
+_BESIDE_RESUME = {"table", "resume", "json_file", "output"}
+
+
+@click.command("audit")
+@click.argument("table", required=False)
+@click.option("--mechanism", type=click.Choice(MECHANISMS), default="idp", show_default=True)
+@click.option("--k", default=1, show_default=True, help="The group size of IDP.")
+@click.option("--epsilons", metavar="E1,..,EK", help="The original Group IDP losses, for the run.")
+@click.option("--epsilon-per-query", metavar="EPS", help="Claimed loss of each answer. [1e-10]")
+@click.option("--epsilon", metavar="EPS", help="Claimed loss of all answers together.")
+@click.option("--cap", metavar="EPS", help="Refuse what would pass this claimed loss.")
+@click.option(
+    "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
+)
+@click.option(
+    "--strategy", type=click.Choice(list(STRATEGIES)), default="published", show_default=True
+)
+@click.option("--attack", type=click.Choice(ATTACKS), default="dataset", show_default=True)
+@click.option("--column", multiple=True, help="A column to find (column, attribute).")
+@click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")
+@click.option("--people", "people_file", metavar="FILE", help="A CSV of what is known of many.")
+@click.option("--present", is_flag=True, help="Uniqueness: the person is known to be there.")
+@click.option("--prior", multiple=True, metavar="COLUMN=LOW..HIGH", help="Believed bounds.")
+@click.option("--precision", multiple=True, metavar="COLUMN=STEP", help="A coarser step.")
+@click.option("--order", metavar="A,B,..", help="The order of attributes, or its beginning.")
+@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@click.option("--seed", default=0, show_default=True, help="The seed of the noise.")
+@click.option("--force", is_flag=True, help="Go ahead with more than ten million queries.")
+@click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
+@click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
+@click.option("--output", metavar="FILE", help="Write the reconstructed table there as CSV.")
+@reading_options
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
+    """Attack TABLE (CSV or Parquet) through a mechanism, and say what was learned.
+
+    Without TABLE, the embedded synthetic people are attacked.
+
+    \b
+    Examples:
+      thinveil audit
+      thinveil audit people.csv --mechanism idp --k 3
+      thinveil audit people.csv --attack attribute --known age=44 --known job=nurse
+      thinveil audit people.csv --attack column --column salary --precision salary=1000
+    """
+    json_file, output = given["json_file"], given["output"]
+    check_json(json_file)
+    check_json(output)
+    console, notices = consoles(json_file)
+    if given["resume"]:
+        _only_resume(ctx)
+        path = Path(given["resume"])
+        recorded = Transcript.resume(path)
+        recorded.close()
+        origin = recorded.header.options.get("origin")
+        if not isinstance(origin, Mapping):
+            raise TranscriptError(f"{path} does not say which table it was recorded on")
+        if table is not None:
+            origin = {**origin, "table": table}
+        data = _load(origin)
+        how: dict[str, Any] = {"resume": path}
+    else:
+        origin = {
+            "table": None if table is None else str(Path(table).absolute()),
+            **{name: given[name] for name in ("schema", "separator", "quote", "encoding")},
+            "missing": list(given["missing"]),
+        }
+        data = _load(origin if table is None else {**origin, "table": table})
+        how = {
+            "options": _options(data, given),
+            "transcript": given["transcript"],
+            "origin": origin,
+        }
+    with progress(notices) as observer:
+        verdict = audit(data, observer=observer, **how)
+    show_verdict(console, verdict)
+    if output:
+        write_table(verdict, output)
+    write_json(json_file, verdict.to_plain())
+    _say_how_it_ended(verdict, notices)
+    return verdict.exit_code
+
+
+def _only_resume(ctx: click.Context) -> None:
+    """Refuse options beside --resume: the transcript brings its own."""
+    for name in ctx.params:
+        source = ctx.get_parameter_source(name)
+        if name not in _BESIDE_RESUME and source == ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-").removesuffix("-file")
+            raise UsageError(f"--{option}: a resumed run brings its own options; leave it out")
+
+
+def _load(origin: Mapping[str, Any]) -> Dataset:
+    schema = read_schema(origin["schema"]) if origin.get("schema") else None
+    if origin.get("table") is None:
+        if schema is not None:
+            raise UsageError("--schema: the embedded people bring their own schema")
+        return people()
+    return load(
+        origin["table"],
+        schema,
+        separator=origin["separator"],
+        quote=origin["quote"],
+        encoding=origin["encoding"],
+        missing=origin["missing"],
+    )
+
+
+def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
+    """Turn the words of the command line into options."""
+    names = data.schema.names
+    known: tuple[Mapping[str, str], ...] = ()
+    if given["known"] and given["people_file"]:
+        raise UsageError("--known and --people exclude each other: give one of them")
+    if given["known"]:
+        known = (pairs(given["known"], names, "--known"),)
+    elif given["people_file"]:
+        known = _people(given)
+    order = tuple(next(csv.reader([given["order"]]), [])) if given["order"] else ()
+    return Options(
+        mechanism=given["mechanism"],
+        k=given["k"],
+        epsilons=tuple(given["epsilons"].split(",")) if given["epsilons"] else (),
+        epsilon_per_query=given["epsilon_per_query"],
+        epsilon=given["epsilon"],
+        cap=given["cap"],
+        universe=given["universe"],
+        strategy=given["strategy"],
+        attack=given["attack"],
+        columns=given["column"],
+        people=known,
+        priors=pairs(given["prior"], names, "--prior"),
+        precision=pairs(given["precision"], names, "--precision"),
+        order=order,
+        seed=given["seed"],
+        present=given["present"],
+        force=given["force"],
+    )
+
+
+def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
+    """Read what is known about many people: a column for each attribute, a row a person."""
+    columns = read_columns(
+        given["people_file"], Dialect(given["separator"], given["quote"], given["encoding"])
+    )
+    gaps = missing_texts(given["missing"])
+    texts = [[each.texts[place] for place in each.index.tolist()] for each in columns]
+    return tuple(
+        {
+            each.name: "" if text is None or text in gaps else text
+            for each, text in zip(columns, row, strict=True)
+        }
+        for row in zip(*texts, strict=True)
+    )
+
+
+def _say_how_it_ended(verdict: Verdict, notices: Any) -> None:
+    ended, kept = verdict.run.ending, verdict.transcript
+    if ended == "complete":
+        return
+    if ended == "target":
+        notices.print(Text(f"Error: {verdict.run.reason}", style="red"))
+    if kept and ended != "cap":
+        notices.print(
+            Text(f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(kept)}")
+        )

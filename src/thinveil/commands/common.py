@@ -1,0 +1,105 @@
+"""What all commands share: consoles, JSON files and the options for reading tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from thinveil.errors import UsageError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def consoles(json_file: str | None) -> tuple[Console, Console]:
+    """Return the console for results and the one for progress and notices.
+
+    Where the JSON goes to standard output, people read the error stream instead.
+    """
+    notices = Console(stderr=True)
+    return (notices if json_file == "-" else Console()), notices
+
+
+def json_option(command: _F) -> _F:
+    """Add --json FILE to a command."""
+    return click.option(
+        "--json", "json_file", metavar="FILE", help="Write the result as JSON; - for stdout."
+    )(command)
+
+
+def check_json(json_file: str | None) -> None:
+    """Make sure before a long run that the JSON file can be written.
+
+    Raises:
+        UsageError: Its folder does not exist or it is a folder itself.
+    """
+    if json_file and json_file != "-":
+        path = Path(json_file)
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise UsageError(f"--json {json_file}: no file can be written there")
+
+
+def write_json(json_file: str | None, content: Any) -> None:
+    """Write a result as JSON where the user wants it."""
+    if not json_file:
+        return
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    if json_file == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(json_file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--json {json_file}: {error.strerror}") from None
+
+
+def reading_options(command: _F) -> _F:
+    """Add the options that say how a text file is to be read."""
+    for option in (
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="TEXT",
+            help="A text that means a missing value, besides empty, NULL and NaN.",
+        ),
+        click.option("--encoding", default="utf-8", help="Of a text file. [utf-8]"),
+        click.option("--quote", default='"', help="The quotation mark of a text file."),
+        click.option(
+            "--separator", help="Between the fields of a text file; found out unless given."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
+    """Split COLUMN=VALUE; a column's own name may hold an equals sign.
+
+    Raises:
+        UsageError: There is no equals sign, or no such column.
+    """
+    fitting = [name for name in names if text.startswith(f"{name}=")]
+    if fitting:
+        name = max(fitting, key=len)
+        return name, text[len(name) + 1 :]
+    name, equals, _ = text.partition("=")
+    if not equals:
+        raise UsageError(f"{option} {text}: write COLUMN=VALUE")
+    raise UsageError(
+        f"{option}: there is no column {name!r}; the columns are {', '.join(map(repr, names[:20]))}"
+    )
+
+
+def pairs(texts: Sequence[str], names: Sequence[str], option: str) -> dict[str, str]:
+    """Split several COLUMN=VALUE, each column once."""
+    split: dict[str, str] = {}
+    for text in texts:
+        name, value = pair(text, names, option)
+        if name in split:
+            raise UsageError(f"{option}: the column {name!r} is given twice")
+        split[name] = value
+    return split

@@ -1,0 +1,108 @@
+"""The entry point: finds the command, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from thinveil.errors import ThinveilError, UsageError
+
+_COMMANDS: Final = {
+    "audit": "Attack a table through a mechanism and say what was learned.",
+    "reproduce": "Run the paper's experiments and compare every figure.",
+    "schema": "Draft a schema file for a table.",
+}
+EXIT_ERROR, EXIT_USAGE, EXIT_EARLY = 1, 2, 3
+
+
+class _Lazy(click.Group):
+    """Knows the commands by name and imports one only when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"thinveil.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_COMMANDS.items()))
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from thinveil import __version__
+
+        click.echo(f"thinveil {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version and exit.",
+)
+def cli() -> None:
+    """Show how much a data release that claims a relaxed form of differential privacy gives away.
+
+    Exit codes: 0 the command ran to its end, 1 an error, 2 wrong usage, 3 ended early (cap
+    reached or interrupted) with what was found so far.
+
+    \b
+    Examples:
+      thinveil audit
+      thinveil audit people.csv --attack membership --known age=44 --known job=technician
+      thinveil reproduce all --data bank-full.csv
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = cli.main(list(arguments), prog_name="thinveil", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as wrong:
+        wrong.show()
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return EXIT_EARLY
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        return EXIT_USAGE
+    except ThinveilError as error:
+        click.echo(f"Error: {error}", err=True)
+        return EXIT_ERROR
+    except BrokenPipeError:
+        # Whoever read our output went away; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:
+        if os.environ.get("THINVEIL_DEBUG"):
+            raise
+        click.echo(
+            f"Error: something unexpected went wrong ({type(error).__name__}). This is a bug; "
+            "THINVEIL_DEBUG=1 shows where, which may include confidential values",
+            err=True,
+        )
+        return EXIT_ERROR
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,82 @@
+"""thinveil reproduce: the paper's experiments, published figures beside ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from thinveil.commands.common import check_json, consoles, json_option, write_json
+from thinveil.curator.reading import load
+from thinveil.errors import MissingExtra, ThinveilError, UsageError
+from thinveil.experiments import paper
+from thinveil.experiments.published import ERRATA
+from thinveil.experiments.rows import Row
+from thinveil.language.schema_file import read_schema
+from thinveil.report import figures
+from thinveil.report.progress import progress
+from thinveil.report.terminal import show_rows
+
+_NAMES = (*paper.EXPERIMENTS, "sensitivity", "all")
+
+
+@click.command("reproduce")
+@click.argument("experiment", type=click.Choice(_NAMES), default="all")
+@click.option(
+    "--data", metavar="FILE", help="The bank table, bank-full.csv. [environment: THINVEIL_BANK]"
+)
+@click.option("--figures", "folder", default="figures", help="Where figures go. [figures]")
+@click.option("--seed", default=0, help="The seed of the noise. [0]")
+@json_option
+def command(
+    experiment: str, data: str | None, folder: str, seed: int, json_file: str | None
+) -> int:
+    """Run an experiment of the paper on the bank table and compare every figure.
+
+    \b
+    Examples:
+      thinveil reproduce all --data bank-full.csv
+      thinveil reproduce sensitivity
+    """
+    check_json(json_file)
+    console, notices = consoles(json_file)
+    wanted = [*paper.EXPERIMENTS, "sensitivity"] if experiment == "all" else [experiment]
+    source = data or os.environ.get("THINVEIL_BANK")
+    table = None
+    if set(wanted) - {"sensitivity"}:
+        if not source:
+            raise UsageError(
+                "this experiment runs on the bank table: give --data bank-full.csv (the Bank "
+                "Marketing data set of the UCI repository)"
+            )
+        table = load(source, read_schema("bank"))
+    rows: list[Row] = []
+    saved: list[Path] = []
+    for name in wanted:
+        if name == "sensitivity":
+            mine = paper.sensitivity(seed)
+        else:
+            assert table is not None
+            with progress(notices) as observer:
+                mine = paper.EXPERIMENTS[name](table, observer, seed)
+        show_rows(console, mine)
+        for note in ERRATA[name]:
+            console.print(Text(f"  {note}", style="dim"))
+        rows += mine
+        try:
+            if name == "columns":
+                saved += figures.single_attributes(mine, Path(folder))
+            elif name == "sensitivity":
+                saved += figures.sensitivity(paper.staircase(seed=seed), Path(folder))
+        except MissingExtra as missing:
+            notices.print(Text(f"No figure: {missing}", style="yellow"))
+    write_json(json_file, [row.to_plain() for row in rows])
+    if saved:
+        console.print(Text(f"Figures: {', '.join(str(path) for path in saved)}"))
+    different = [row for row in rows if not row.agrees]
+    if different:
+        raise ThinveilError(f"{len(different)} of {len(rows)} figures differ from the published")
+    console.print(Text(f"All {len(rows)} figures agree with the published ones.", style="bold"))
+    return 0

@@ -1,0 +1,39 @@
+"""The reconstructed table as a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from thinveil.attacker.found import TableFound
+from thinveil.audit.verdict import Verdict, plain
+from thinveil.errors import UsageError
+
+
+def write_table(verdict: Verdict, path: str) -> None:
+    """Write what was reconstructed of the data set, a line a record, in schema order.
+
+    A cell is empty where the value is missing or not known yet.
+
+    Raises:
+        UsageError: The attack was not on the data set, or the file cannot be written.
+    """
+    found = verdict.run.found
+    if not isinstance(found, TableFound):
+        raise UsageError("--output: only the attack on the data set reconstructs a table")
+    schema = verdict.facts.schema
+    try:
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(schema.names)
+            for codes, known, count in zip(
+                found.codes.tolist(), found.known.tolist(), found.counts.tolist(), strict=True
+            ):
+                values = dict(zip(found.columns[:known], codes, strict=False))
+                row = [
+                    plain(schema[column].decode(values[column])) if column in values else None
+                    for column in range(len(schema))
+                ]
+                writer.writerows([row] * count)
+    except OSError as error:
+        raise UsageError(f"--output {path}: {error.strerror}") from None

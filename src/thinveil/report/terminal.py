@@ -1,0 +1,164 @@
+"""Results for people at a terminal: one plain sentence, then tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from thinveil.audit.verdict import Verdict
+from thinveil.experiments.rows import Row
+
+_MOST_ROWS = 20
+
+
+def _plain_table(*headings: str, title: str = "") -> Table:
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold")
+    return table
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Print what an audit found: figures, tables, and last the sentence to remember."""
+    console.print(Text("What the attacker was assumed to know", style="bold"))
+    for line in verdict.facts.assumed_public():
+        console.print(Text(f"  {line}"))
+    console.print(_figures(verdict))
+    if verdict.score is not None:
+        console.print(_attributes(verdict))
+    for part in _result(verdict):
+        console.print(part)
+    if verdict.notice:
+        console.print(Text(f"Note: {verdict.notice}", style="yellow"))
+    style = "red" if verdict.run.ending == "complete" and verdict.run.found else "yellow"
+    console.print(Panel(Text(verdict.sentence()), title="Verdict", border_style=style))
+
+
+def _figures(verdict: Verdict) -> Table:
+    meter, facts = verdict.run.meter, verdict.facts
+    group = "" if facts.claim.k is None else f", k = {facts.claim.k}"
+    claimed = verdict.epsilon_claimed
+    rows = [
+        ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
+        ("attack, strategy", f"{verdict.options.attack}, {verdict.options.strategy}"),
+        ("claimed loss", "nothing is claimed" if claimed is None else f"{claimed:.10g}"),
+        ("budget", verdict.options.schedule(facts.claim).describe()),
+        ("answers drawn", f"{meter.queries:,}"),
+        ("questions, rounds", f"{meter.questions:,} in {meter.rounds:,} rounds"),
+        ("chance of a misread answer", f"at most {meter.error.total:.2g}"),
+        ("seconds", f"{verdict.seconds:.2f}"),
+    ]
+    if meter.trivial:
+        rows.insert(6, ("trivial questions among them", f"{meter.trivial:,}"))
+    if meter.replayed:
+        rows.insert(6, ("rounds replayed, not asked again", f"{meter.replayed:,}"))
+    if verdict.options.precision:
+        steps = ", ".join(f"{name} {step}" for name, step in verdict.options.precision.items())
+        rows.append(("precision", f"{steps}; exact means at this precision"))
+    if verdict.score is not None:
+        score = verdict.score
+        rows.append(
+            (
+                "records recovered",
+                f"{score.recovered:,} of {score.records:,} (guessing without asking: "
+                f"{score.guessed:,})",
+            )
+        )
+    table = Table(show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+def _attributes(verdict: Verdict) -> Table:
+    assert verdict.score is not None
+    table = _plain_table("attribute", "questions", "recovered", "guessed without asking")
+    asked = verdict.run.meter.by_column.tolist()
+    for each, questions in zip(verdict.score.attributes, asked, strict=False):
+        table.add_row(
+            Text(each.name),
+            f"{questions:,}",
+            f"{each.recovered / verdict.score.records:.1%}",
+            f"{each.guessed / verdict.score.records:.1%}",
+        )
+    return table
+
+
+def _result(verdict: Verdict) -> list[RenderableType]:
+    attack, result = verdict.options.attack, verdict.result
+    if attack == "count" and result:
+        return [Text(f"records that match: {result['count']}")]
+    if attack == "column" and result:
+        return [_column(each) for each in result]
+    if attack in ("membership", "uniqueness", "attribute") and result:
+        return [_people(result)]
+    return []
+
+
+def _column(found: dict[str, Any]) -> Group:
+    values = found["values"]
+    table = _plain_table("value", "records", title=f"column {found['column']}")
+    for each in values[:_MOST_ROWS]:
+        table.add_row(_value(each["value"]), f"{each['records']:,}")
+    return Group(table, *_more(len(values) - _MOST_ROWS, "values"))
+
+
+def _people(result: Sequence[dict[str, Any]]) -> Group:
+    table = _plain_table("known", "matches", "found")
+    for person in result[:_MOST_ROWS]:
+        known = ", ".join(f"{name}={value}" for name, value in person["known"].items())
+        if "values" in person:
+            found = "\n".join(
+                f"{name}: {', '.join(_several(each) for each in values)}"
+                for name, values in person["values"].items()
+            )
+        else:
+            found = ", ".join(
+                f"{'' if person[name] else 'not '}{name}"
+                for name in ("present", "unique")
+                if name in person
+            )
+        table.add_row(Text(known), str(person.get("matches", "")), Text(found))
+    return Group(table, *_more(len(result) - _MOST_ROWS, "people"))
+
+
+def _several(value: dict[str, Any]) -> str:
+    text = str(_value(value["value"]))
+    return text if value["records"] == 1 else f"{text} (x{value['records']})"
+
+
+def _value(value: Any) -> Text:
+    return Text("missing" if value is None else str(value))
+
+
+def _more(count: int, what: str) -> list[Text]:
+    return [Text(f"... and {count:,} more {what} (--json FILE has all)")] if count > 0 else []
+
+
+def show_rows(console: Console, rows: Sequence[Row]) -> None:
+    """Print reproduced figures beside the published ones, a table an experiment."""
+    for experiment in dict.fromkeys(row.experiment for row in rows):
+        table = _plain_table("figure", "protected", "published", "measured", "", title=experiment)
+        for row in rows:
+            if row.experiment == experiment:
+                table.add_row(
+                    Text(row.name),
+                    {True: "yes", False: "no", None: ""}[row.protected],
+                    _figure(row.published),
+                    _figure(row.measured),
+                    Text("agrees", "green") if row.agrees else Text("DIFFERS", "bold red"),
+                )
+        console.print(table)
+
+
+def _figure(value: Any) -> Text:
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    return Text(f"{value:.10g}" if isinstance(value, float) else str(value))

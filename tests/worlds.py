@@ -1,0 +1,286 @@
+"""Small worlds: random schemas, tables and claims, and plain ways to find the truth in them."""
+
+from __future__ import annotations
+
+from collections import Counter as Multiset
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from thinveil.attacker.search import Attack
+from thinveil.audit.driver import Run, run
+from thinveil.audit.schedule import Fixed, Free, Schedule
+from thinveil.curator.curator import Curator
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.ledger import Event
+from thinveil.language.claims import Claim, Universe, idp, unprotected
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers, Cells, QueryBatch
+from thinveil.language.schema import INFINITE, LIMIT, MISSING, Attribute, Categories, Grid, Schema
+
+EPSILON = Fraction(1, 10**10)
+
+
+@dataclass(frozen=True)
+class World:
+    """A table and a claim about it."""
+
+    dataset: Dataset
+    claim: Claim
+    seed: int = 0
+
+    @property
+    def facts(self) -> PublicFacts:
+        return PublicFacts(self.dataset.records, self.dataset.schema, self.claim)
+
+    def curator(self) -> Curator:
+        return Curator(self.dataset, self.claim, seed=self.seed)
+
+
+def claims(
+    most: int = 4, universes: Sequence[Universe] = ("unbounded", "bounded")
+) -> st.SearchStrategy[Claim]:
+    """Unprotected, or IDP with a group size from 1 up."""
+    return st.builds(
+        lambda k, universe: idp(k, universe) if k else unprotected(universe),
+        st.integers(0, most),
+        st.sampled_from(universes),
+    )
+
+
+@st.composite
+def attributes(
+    draw: st.DrawFn, name: str, *, bounds: bool | None = None, most: int = 8
+) -> Attribute:
+    """A grid or categories; `bounds` says whether a grid has them, None leaves it open."""
+    missing = draw(st.booleans())
+    if draw(st.booleans()):
+        fewest = 0 if missing else 1
+        size = draw(st.integers(fewest, min(most, 5)))
+        return Categories(name, tuple(f"v{each}" for each in range(size)), missing)
+    if not (draw(st.booleans()) if bounds is None else bounds):
+        return Grid(name, missing=missing)
+    lower = draw(st.one_of(st.integers(-6, 6), st.sampled_from([-1000, LIMIT - 20, -LIMIT + 20])))
+    step = draw(st.sampled_from([Decimal(1), Decimal(5)]))
+    return Grid(name, "integer", step, lower, lower + draw(st.integers(0, most - 1)), missing)
+
+
+@st.composite
+def schemas(
+    draw: st.DrawFn, *, bounds: bool | None = None, columns: int = 4, most: int = 8
+) -> Schema:
+    """One to four attributes."""
+    return Schema(
+        tuple(
+            draw(attributes(f"a{place}", bounds=bounds, most=most))
+            for place in range(draw(st.integers(1, columns)))
+        )
+    )
+
+
+def values_of(attribute: Attribute, *, large: bool = True) -> st.SearchStrategy[int]:
+    """Codes that fit an attribute: at the bounds often, missing sometimes."""
+    if attribute.lower is None or attribute.upper is None:
+        kinds = [st.integers(-6, 6)]
+        if large:
+            kinds += [
+                st.sampled_from([-LIMIT + 1, LIMIT - 1, 10**12, -(10**6), 2**40]),
+                st.integers(-LIMIT + 1, LIMIT - 1),
+            ]
+    elif attribute.upper < attribute.lower:
+        return st.just(MISSING)
+    else:
+        kinds = [
+            st.integers(attribute.lower, attribute.upper),
+            st.sampled_from([attribute.lower, attribute.upper]),
+        ]
+    if attribute.missing:
+        kinds.append(st.just(MISSING))
+    return st.one_of(kinds)
+
+
+@st.composite
+def tables(
+    draw: st.DrawFn, schema: Schema, *, fewest: int = 1, most: int = 12, large: bool = True
+) -> Dataset:
+    """A table that fits: free, with duplicates, all equal, or with constant columns."""
+    size = draw(st.integers(fewest, max(most, fewest)))
+    record = st.tuples(*(values_of(attribute, large=large) for attribute in schema))
+    shape = draw(st.sampled_from(["free", "pool", "skewed", "equal", "constant"]))
+    if shape == "free":
+        rows = draw(st.lists(record, min_size=size, max_size=size))
+    else:
+        pool = draw(st.lists(record, min_size=1, max_size=1 if shape == "equal" else 4))
+        if shape == "skewed":
+            pool += [pool[0]] * 6
+        rows = draw(st.lists(st.sampled_from(pool), min_size=size, max_size=size))
+        if shape == "constant":
+            place = draw(st.integers(0, len(schema) - 1))
+            rows = [(*row[:place], rows[0][place], *row[place + 1 :]) for row in rows]
+    return Dataset(schema, np.array(rows, np.int64))
+
+
+@st.composite
+def worlds(
+    draw: st.DrawFn,
+    *,
+    bounds: bool | None = None,
+    universes: Sequence[Universe] = ("unbounded", "bounded"),
+    columns: int = 4,
+    domain: int = 8,
+    records: int = 12,
+    most_k: int = 4,
+    large: bool = True,
+) -> World:
+    """A table with at least 2k records and a claim about it."""
+    claim = draw(claims(most_k, universes))
+    bounds = True if claim.universe == "bounded" else bounds
+    schema = draw(schemas(bounds=bounds, columns=columns, most=domain))
+    fewest = max(2 * (claim.k or 0), 1)
+    dataset = draw(tables(schema, fewest=fewest, most=records, large=large))
+    return World(dataset, claim, draw(st.integers(0, 3)))
+
+
+def domain_of(attribute: Attribute, around: Iterable[int] = ()) -> list[int]:
+    """All codes of an attribute; where bounds are not public, the given ones."""
+    lower, upper = attribute.lower, attribute.upper
+    codes = list(around) if lower is None or upper is None else list(range(lower, upper + 1))
+    return [MISSING, *codes] if attribute.missing else codes
+
+
+def rows_of(dataset: Dataset) -> list[tuple[int, ...]]:
+    """Return the records as tuples of codes."""
+    return [tuple(row) for row in dataset.codes.tolist()]
+
+
+def coarse(code: int, width: int) -> int:
+    """Return the low end of the coarse step of a code."""
+    return code if code == MISSING else code // width * width
+
+
+def inside(row: Sequence[int], box: dict[int, tuple[int, int]]) -> bool:
+    """Tell whether a record lies in a box."""
+    return all(low <= row[column] < high for column, (low, high) in box.items())
+
+
+def boxes_of(batch: QueryBatch) -> list[list[dict[int, tuple[int, int]]]]:
+    """Return, for each question, its boxes as {column: (low, high)}."""
+    boxes = []
+    for cell, column, low, high in zip(
+        batch.cell.tolist(),
+        batch.column.tolist(),
+        batch.low.tolist(),
+        batch.high.tolist(),
+        strict=True,
+    ):
+        ends = zip(batch.cells.low[cell].tolist(), batch.cells.high[cell].tolist(), strict=True)
+        box = dict(zip(batch.cells.columns, ends, strict=True))
+        if column >= 0:
+            box[column] = (low, high)
+        boxes.append(box)
+    if batch.offsets is None:
+        return [[box] for box in boxes]
+    ends_of = batch.offsets.tolist()
+    return [boxes[start:end] for start, end in zip(ends_of, ends_of[1:], strict=False)]
+
+
+def table_truth(dataset: Dataset, columns: Sequence[int], widths: Sequence[int]) -> Multiset[Any]:
+    """Return the records as a multiset, in the given order of columns and precision."""
+    return Multiset(
+        tuple(coarse(row[column], width) for column, width in zip(columns, widths, strict=True))
+        for row in rows_of(dataset)
+    )
+
+
+def column_truth(rows: Iterable[Sequence[int]], column: int, width: int = 1) -> list[Any]:
+    """Return the values of a column with their counts, sorted."""
+    return sorted(Multiset(coarse(row[column], width) for row in rows).items())
+
+
+def schedule_for(claim: Claim) -> Schedule:
+    """Return a tiny loss for every answer, or none at all without protection."""
+    return Fixed(EPSILON) if claim.protected else Free()
+
+
+def attack_with(attack: Attack[Any], target: Any) -> Run[Any]:
+    """Run an attack to its end."""
+    ended = run(attack, target, schedule_for(target.facts.claim))
+    assert ended.ending == "complete", ended.reason
+    return ended
+
+
+class Watched:
+    """A target that passes everything on and remembers what was asked."""
+
+    def __init__(self, curator: Curator) -> None:
+        self.curator = curator
+        self.batches: list[QueryBatch] = []
+
+    @property
+    def facts(self) -> PublicFacts:
+        return self.curator.facts
+
+    @property
+    def ledger(self) -> Any:
+        return self.curator.ledger
+
+    @property
+    def fingerprint(self) -> str:
+        return self.curator.fingerprint
+
+    def restore(self, answers: int, events: Iterable[Event]) -> None:
+        self.curator.restore(answers, events)
+
+    def answer(self, batch: QueryBatch) -> Answers:
+        self.batches.append(batch)
+        return self.curator.answer(batch)
+
+    def thresholds(self) -> list[int]:
+        return [each for batch in self.batches for each in batch.threshold.tolist()]
+
+    def constant(self) -> list[Any]:
+        """Return the questions whose predicate no record, or every record, can satisfy."""
+        domains = [set(domain_of(attribute)) for attribute in self.facts.schema]
+        found = []
+        for batch in self.batches:
+            for (box,) in boxes_of(batch):
+                kept = {
+                    column: {code for code in domains[column] if low <= code < high}
+                    for column, (low, high) in box.items()
+                }
+                never = any(not codes for codes in kept.values())
+                always = all(codes == domains[column] for column, codes in kept.items())
+                if never or always:
+                    found.append(box)
+        return found
+
+
+def one_column(values: Sequence[int], **grid: Any) -> Dataset:
+    """Return a table of one whole-number attribute."""
+    return Dataset(Schema((Grid("x", **grid),)), np.array(values, np.int64).reshape(-1, 1))
+
+
+def ranges(
+    column: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+    threshold: Sequence[int],
+    **rest: Any,
+) -> QueryBatch:
+    """Return a batch of ranges on columns of the whole table."""
+    parts = (np.array(each, np.int64) for each in (column, low, high, threshold))
+    return QueryBatch(Cells.everything(), np.zeros(len(low), np.int64), *parts, **rest)
+
+
+def ends(*, around: int = 7) -> st.SearchStrategy[int]:
+    """Range ends: small ones, infinite ones, those around missing values, large ones."""
+    return st.one_of(
+        st.integers(-around, around),
+        st.sampled_from([MISSING, MISSING + 1, MISSING + 2, INFINITE, 0]),
+        st.sampled_from([LIMIT, LIMIT - 1, -LIMIT, -LIMIT + 1, INFINITE - 1, 10**12]),
+    )
