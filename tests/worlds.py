@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def boxes_of(batch: QueryBatch) -> list[list[dict[int, tuple[int, int]]]]:
     if batch.offsets is None:
         return [[box] for box in boxes]
     ends_of = batch.offsets.tolist()
-    return [boxes[start:end] for start, end in zip(ends_of, ends_of[1:], strict=False)]
+    return [boxes[start:end] for start, end in pairwise(ends_of)]
 
 
 def table_truth(dataset: Dataset, columns: Sequence[int], widths: Sequence[int]) -> Multiset[Any]:

@@ -27,7 +27,7 @@ def doubled(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Search[Axis
     reach = 1
     while s and not (yield from exceeds(rules, -reach, reach, s - 1)):
         reach *= 2
-        if reach * axis.width > 2 * LIMIT:
+        if reach * axis.width >= 2 * LIMIT:
             raise EvidenceError("the answers leave some records outside every range of values")
     return axis.within(-reach, reach - 1)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, Literal, TypeVar
@@ -19,6 +22,8 @@ from thinveil.errors import BudgetSpent, TargetError, ThinveilError
 from thinveil.language.queries import About, Answers, QueryBatch
 
 _T = TypeVar("_T")
+
+_COLLECT_SECONDS = 20.0
 
 Ending = Literal["complete", "cap", "interrupted", "target"]
 
@@ -120,42 +125,44 @@ def run(
     about = About()
     key = transcript.header.run if transcript else "unrecorded"
     try:
-        while True:
-            try:
-                batch = attack.send(answers) if answers is not None else next(attack)
-            except StopIteration as stop:
-                found: _T = stop.value
-                break
-            about = batch.about
-            number = meter.rounds + 1
-            stamped = batch.stamped((key, number), schedule.stamp(batch, meter.queries))
-            values = None
-            digest = b""
-            if transcript is not None:
-                digest = batch.digest()
-                values = transcript.replay(number, digest)
-            if values is not None:
-                answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
-                spend = Spend.of(stamped)
-                recorded.append(spend)
-                meter.replayed += 1
-            else:
-                if recorded:
-                    _restore(target, meter, recorded)
-                    recorded = []
-                spend = Spend.of(stamped)
+        with _rare_collections() as each_round:
+            while True:
+                try:
+                    batch = attack.send(answers) if answers is not None else next(attack)
+                except StopIteration as stop:
+                    found: _T = stop.value
+                    break
+                about = batch.about
+                number = meter.rounds + 1
+                stamped = batch.stamped((key, number), schedule.stamp(batch, meter.queries))
+                values = None
+                digest = b""
+                if transcript is not None:
+                    digest = batch.digest()
+                    values = transcript.replay(number, digest)
+                if values is not None:
+                    answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
+                    spend = Spend.of(stamped)
+                    recorded.append(spend)
+                    meter.replayed += 1
+                else:
+                    if recorded:
+                        _restore(target, meter, recorded)
+                        recorded = []
+                    spend = Spend.of(stamped)
+                    if own is None:
+                        ledger.admit(spend)
+                    if transcript is not None:
+                        transcript.sent(number, digest)
+                    answers = checked(_ask(target, stamped), stamped)
+                    if transcript is not None:
+                        transcript.got(number, digest, answers.values)
                 if own is None:
-                    ledger.admit(spend)
-                if transcript is not None:
-                    transcript.sent(number, digest)
-                answers = checked(_ask(target, stamped), stamped)
-                if transcript is not None:
-                    transcript.got(number, digest, answers.values)
-            if own is None:
-                ledger.charge(spend)
-            meter.count(batch, facts.records)
-            meter.error.add(facts.claim, batch.queries, stamped.epsilon)
-            observer(meter, about)
+                    ledger.charge(spend)
+                meter.count(batch, facts.records)
+                meter.error.add(facts.claim, batch.queries, stamped.epsilon)
+                observer(meter, about)
+                each_round()
     except BudgetSpent as spent:
         ending, reason, found = "cap", str(spent), about.so_far()
     except KeyboardInterrupt:
@@ -165,6 +172,31 @@ def run(
     if recorded:
         _restore(target, meter, recorded)
     return Run(found, ending, reason, meter, (own or ledger).spent)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[Callable[[], None]]:
+    """Let Python's garbage collector run now and then only; yields what to call each round.
+
+    A large attack keeps many thousands of live generators. Left alone, the collector walks
+    through all of them again and again, for about a third of the whole time.
+    """
+    if not gc.isenabled():
+        yield lambda: None
+        return
+    due = time.monotonic() + _COLLECT_SECONDS
+
+    def each_round() -> None:
+        nonlocal due
+        if time.monotonic() > due:
+            gc.collect()
+            due = time.monotonic() + _COLLECT_SECONDS
+
+    gc.disable()
+    try:
+        yield each_round
+    finally:
+        gc.enable()
 
 
 def _restore(target: Target, meter: Meter, recorded: list[Event]) -> None:

@@ -34,6 +34,16 @@ def plain(value: Value) -> Any:
     return str(value) if isinstance(value, (Decimal, date)) else value
 
 
+def spelled(number: float) -> str:
+    """Write a small number for people: 0.0000149826, and 1.5e-12 only where that is long.
+
+    >>> spelled(1.49826e-05), spelled(1.5e-12)
+    ('0.0000149826', '1.5e-12')
+    """
+    short = f"{number:.6g}"
+    return f"{Decimal(short):f}" if number == 0 or 1e-9 <= abs(number) < 1e9 else short
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of an audit.
@@ -115,10 +125,11 @@ class Verdict:
     def sentence(self) -> str:
         """Say the outcome in a plain sentence or two."""
         asked = f"{self.run.meter.queries:,} answers"
+        claimed = self.epsilon_claimed
         claim = (
-            f"while the mechanism claims a privacy loss of {self.epsilon_claimed:.6g}"
-            if self.facts.claim.protected
-            else "and the mechanism claims no protection"
+            "and the mechanism claims no protection"
+            if claimed is None
+            else f"while the mechanism claims a privacy loss of {spelled(claimed)}"
         )
         early = "" if self.run.ending == "complete" else f" The run ended early: {self.run.reason}."
         precise = " (at the chosen precision)" if self.options.precision else ""

@@ -88,6 +88,8 @@ class Curator:
             epsilon = batch.epsilon
             if epsilon is None or not np.all(np.isfinite(epsilon)) or np.min(epsilon) <= 0:
                 raise BudgetError("every protected answer needs a privacy budget above zero")
+            if isinstance(epsilon, np.ndarray) and epsilon.shape != batch.threshold.shape:
+                raise BudgetError("a batch needs one privacy budget, or one for each question")
 
     def _protect(self, batch: QueryBatch, bits: Floats, sensitivity: Floats) -> Floats:
         """Add noise scaled by the sensitivity; where that is zero the bit stays as it is."""

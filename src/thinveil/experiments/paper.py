@@ -205,15 +205,28 @@ def dataset(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
                 for name, figure in paper.DATASET_BY_ATTRIBUTE.items()
             ]
         else:
-            rows.append(
+            trivial = ended.meter.trivial
+            rows += [
+                Row("dataset", "trivial queries (erratum 8)", False, paper.TRIVIAL, trivial),
                 Row(
                     "dataset",
-                    "trivial queries among them",
+                    "without them (erratum 8)",
                     False,
-                    paper.TRIVIAL,
-                    ended.meter.trivial,
-                )
-            )
+                    paper.WITHOUT_TRIVIAL,
+                    queries - trivial,
+                ),
+            ]
+    by_size = sorted(order, key=lambda column: data.schema[column].size or 0)
+    ended = _run(data, True, lambda f: table.table(f, _STRATEGY, by_size), observer, seed)
+    rows.append(
+        Row(
+            "dataset",
+            "by public domain size (erratum 11)",
+            True,
+            paper.BY_DOMAIN_SIZE,
+            ended.meter.queries,
+        )
+    )
     return rows
 
 

@@ -191,7 +191,9 @@ class Extent:
         empty = (np.maximum(low, first) >= np.minimum(high, end)) & (
             no_gap | ~gaps | (high <= MISSING)
         )
-        full = (low <= first) & (high >= end) & ~(no_gap & gaps)
+        full = ((first >= end) | ((low <= first) & (high >= end))) & (
+            ~gaps | (~no_gap & (high > MISSING))
+        )
         return empty, full
 
     def sizes(self, columns: Sequence[int], low: Codes, high: Codes) -> list[list[int]]:
@@ -228,7 +230,8 @@ class Constants:
                 self._empty = np.any(empty, axis=1)
                 self._full = np.all(full, axis=1)
             else:
-                self._empty, self._full = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+                self._empty = np.zeros(len(cells), np.bool_)
+                self._full = np.ones(len(cells), np.bool_)
             self._cells = cells
         assert self._empty is not None
         assert self._full is not None

@@ -70,8 +70,9 @@ def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
         yscale="log",
         xlabel="distinct values of the attribute",
         ylabel="queries to reconstruct it exactly",
-        title="Each attribute by itself (bank table, 45,211 people)",
+        title="Each attribute by itself (bank table)",
     )
+    axes.margins(y=0.12)
     axes.grid(True, which="major", alpha=0.3)
     axes.legend()
     paths = _save(figure, folder, "single-attributes")
@@ -98,6 +99,7 @@ def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 
     axes.set(
         xlabel="threshold b in: are there more than b incomes in [1, 10)?",
         ylabel=f"{k}-local sensitivity",
+        xlim=(-0.6, len(steps) - 0.4),
         ylim=(-0.15, 1.35),
         yticks=[0, 1],
         title="Six incomes: the edges of the noise give the count away",

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from thinveil.audit.verdict import Verdict
+from thinveil.audit.verdict import Verdict, spelled
 from thinveil.experiments.rows import Row
 
 _MOST_ROWS = 20
@@ -46,7 +46,7 @@ def _figures(verdict: Verdict) -> Table:
     rows = [
         ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
         ("attack, strategy", f"{verdict.options.attack}, {verdict.options.strategy}"),
-        ("claimed loss", "nothing is claimed" if claimed is None else f"{claimed:.10g}"),
+        ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers drawn", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {meter.rounds:,} rounds"),

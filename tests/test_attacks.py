@@ -1,0 +1,582 @@
+"""Every attack finds the truth in every small world, and asks no more than it says."""
+
+from __future__ import annotations
+
+from collections import Counter as Multiset
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from thinveil.attacker import table, targeted
+from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
+from thinveil.attacker.found import PersonFound
+from thinveil.attacker.limits import doubled
+from thinveil.attacker.search import Axis, Rules
+from thinveil.attacker.strategies import STRATEGIES, strategy_named
+from thinveil.curator.curator import Curator
+from thinveil.curator.dataset import Dataset
+from thinveil.errors import EvidenceError, SchemaError, TooManyQueries, UsageError
+from thinveil.language.claims import Claim, idp, unprotected
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers
+from thinveil.language.schema import INFINITE, MISSING, Categories, Grid, Schema
+from worlds import (
+    Watched,
+    World,
+    attack_with,
+    boxes_of,
+    column_truth,
+    domain_of,
+    ends,
+    inside,
+    one_column,
+    ranges,
+    rows_of,
+    table_truth,
+    values_of,
+    worlds,
+)
+
+PUBLISHED, LINEAR = STRATEGIES["published"], STRATEGIES["linear"]
+TINY = {"columns": 2, "domain": 4, "records": 9, "large": False}
+"""Worlds in which the linear strategy ends soon."""
+
+
+@st.composite
+def settings_of(draw: st.DrawFn, **limits: Any) -> tuple[World, Any]:
+    """A world and a strategy that can deal with it."""
+    if draw(st.integers(0, 3)):
+        return draw(worlds(**limits)), PUBLISHED
+    return draw(worlds(**{**limits, **TINY})), LINEAR
+
+
+def widths_for(draw: st.DrawFn, schema: Schema) -> dict[int, int]:
+    return {
+        column: draw(st.sampled_from([2, 3, 10, 1000]))
+        for column, attribute in enumerate(schema)
+        if attribute.kind != "category" and draw(st.integers(0, 2)) == 0
+    }
+
+
+def watched_attack(attack: Any, world: World) -> tuple[Any, Watched]:
+    """Run an attack and hold what it asked against what it must never ask."""
+    target = Watched(world.curator())
+    ended = attack_with(attack, target)
+    if world.claim.universe == "bounded" and world.claim.protected:
+        assert target.constant() == []
+    if world.claim.protected:
+        n = world.dataset.records
+        assert all(0 <= b < n for b in target.thresholds())
+        assert ended.meter.trivial == 0
+    assert ended.meter.queries == len(target.thresholds())
+    return ended.found, target
+
+
+# ---- whole tables
+
+
+@settings(max_examples=300)
+@given(settings_of(), st.data())
+def test_a_table_is_reconstructed(setting: tuple[World, Any], data: st.DataObject) -> None:
+    world, strategy = setting
+    schema = world.dataset.schema
+    widths = widths_for(data.draw, schema)
+    order = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True))
+    attack = table.table(world.facts, strategy, order, widths, force=True)
+    found, _ = watched_attack(attack, world)
+    assert found.columns[: len(order)] == tuple(order)
+    assert sorted(found.columns) == list(range(len(schema)))
+    assert found.widths == tuple(widths.get(column, 1) for column in found.columns)
+    assert (found.known == len(schema)).all()
+    assert (found.counts > 0).all()
+    rebuilt = Multiset(
+        {
+            tuple(row): count
+            for row, count in zip(found.codes.tolist(), found.counts.tolist(), strict=True)
+        }
+    )
+    assert len(rebuilt) == len(found.codes)
+    assert rebuilt == table_truth(world.dataset, found.columns, found.widths)
+
+
+@settings(max_examples=60)
+@given(worlds(records=6, columns=3), st.data())
+def test_what_is_found_so_far_is_true(world: World, data: st.DataObject) -> None:
+    looks = []
+    target = world.curator()
+
+    class Looking(Watched):
+        def answer(self, batch):
+            looks.append((batch.about.done, batch.about.so_far()))
+            return super().answer(batch)
+
+    attack_with(table.table(world.facts, PUBLISHED), Looking(target))
+    shares = [done for done, _ in looks]
+    assert shares == sorted(shares)
+    assert all(0 <= done <= 1 for done in shares)
+    for _, found in looks:
+        if found is None:  # bounds are being found
+            continue
+        assert found.counts.sum() == world.dataset.records
+        for known in range(len(found.columns) + 1):
+            some = found.known >= known
+            truth = table_truth(world.dataset, found.columns[:known], found.widths[:known])
+            told = Multiset()
+            for row, count in zip(found.codes[some].tolist(), found.counts[some], strict=True):
+                told[tuple(row[:known])] += int(count)
+            assert all(told[row] <= truth[row] for row in told)
+
+
+# ---- columns and counts
+
+
+@settings(max_examples=250)
+@given(settings_of(), st.data())
+def test_columns_are_reconstructed(setting: tuple[World, Any], data: st.DataObject) -> None:
+    world, strategy = setting
+    schema = world.dataset.schema
+    widths = widths_for(data.draw, schema)
+    wanted = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True, min_size=1))
+    attack = table.columns(world.facts, strategy, wanted, widths, force=True)
+    found, _ = watched_attack(attack, world)
+    rows = rows_of(world.dataset)
+    assert [each.column for each in found.columns] == wanted
+    for each in found.columns:
+        assert each.width == widths.get(each.column, 1)
+        assert each.values == column_truth(rows, each.column, each.width)
+
+
+@settings(max_examples=300)
+@given(settings_of(), st.data())
+def test_counts_are_exact(setting: tuple[World, Any], data: st.DataObject) -> None:
+    world, strategy = setting
+    columns = data.draw(
+        st.lists(st.sampled_from(range(len(world.dataset.schema))), unique=True, min_size=1)
+    )
+    box = {column: (data.draw(ends()), data.draw(ends())) for column in columns}
+    attack = table.count(world.facts, strategy, box, force=True)
+    found, _ = watched_attack(attack, world)
+    assert found.count == sum(inside(row, box) for row in rows_of(world.dataset))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4])
+def test_every_count_in_every_small_table(strategy: Any, k: int) -> None:
+    claim = idp(k) if k else unprotected()
+    for n in range(max(1, 2 * k), 2 * k + 6):
+        for c in range(n + 1):
+            world = World(one_column([1] * c + [0] * (n - c)), claim)
+            found, _ = watched_attack(table.count(world.facts, strategy, {0: (1, 2)}), world)
+            assert found.count == c
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.parametrize("claim", [idp(), unprotected()], ids=["idp", "unprotected"])
+def test_the_six_incomes(strategy: Any, claim: Claim) -> None:
+    world = World(one_column([5, 8, 15, 16, 17, 18]), claim)
+    found, _ = watched_attack(table.count(world.facts, strategy, {0: (1, 10)}), world)
+    assert found.count == 2
+
+
+def test_the_six_incomes_step_by_step() -> None:
+    curator = Curator(one_column([5, 8, 15, 16, 17, 18]), idp())
+    batch = ranges([0] * 6, [1] * 6, [10] * 6, range(6))
+    seen = zones(curator.facts.claim, curator.answer(batch.stamped(("r", 1), 1e-10)))
+    assert seen == [ABOVE, NOISY, NOISY, BELOW, BELOW, BELOW]
+
+
+@pytest.mark.parametrize("universe", ["bounded", "unbounded"])
+def test_what_is_constant_is_counted_without_asking(universe: Any) -> None:
+    world = World(one_column([0, 1, 3, 3], lower=0, upper=3), idp(1, universe))
+    for box, count, free in [
+        ({0: (-3, 0)}, 0, universe == "bounded"),
+        ({0: (0, 4)}, 4, universe == "bounded"),
+        ({0: (MISSING, INFINITE)}, 4, True),
+        ({0: (2, 2)}, 0, True),
+        ({}, 4, True),
+    ]:
+        found, target = watched_attack(table.count(world.facts, PUBLISHED, box), world)
+        assert found.count == count
+        assert (target.batches == []) == free
+
+
+# ---- people
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[World, Any, list[dict[int, int]], list[int]]:
+    """Some people, in the table or not, and the columns that are not known of them."""
+    world, strategy = draw(settings_of())
+    schema = world.dataset.schema
+    known = draw(st.lists(st.sampled_from(range(len(schema))), unique=True))
+    rows = rows_of(world.dataset)
+    people = []
+    for _ in range(draw(st.integers(1, 5))):
+        who = draw(st.sampled_from(rows))
+        stranger = draw(st.booleans())
+        people.append(
+            {
+                column: draw(values_of(schema[column], large=False)) if stranger else who[column]
+                for column in known
+            }
+        )
+    rest = [column for column in range(len(schema)) if column not in known]
+    return world, strategy, people, rest
+
+
+def fitting(world: World, person: dict[int, int]) -> list[tuple[int, ...]]:
+    return [
+        row
+        for row in rows_of(world.dataset)
+        if all(row[column] == code for column, code in person.items())
+    ]
+
+
+@settings(max_examples=250)
+@given(crowds())
+def test_membership(crowd: Any) -> None:
+    world, strategy, people, _ = crowd
+    found, _ = watched_attack(targeted.membership(world.facts, strategy, people), world)
+    assert [each.present for each in found.people] == [
+        bool(fitting(world, person)) for person in people
+    ]
+
+
+@settings(max_examples=250)
+@given(crowds())
+def test_uniqueness(crowd: Any) -> None:
+    world, _, people, _ = crowd
+    found, _ = watched_attack(targeted.uniqueness(world.facts, people), world)
+    sizes = [len(fitting(world, person)) for person in people]
+    assert [each.present for each in found.people] == [size > 0 for size in sizes]
+    assert [each.unique for each in found.people] == [size == 1 for size in sizes]
+    there = [person for person, size in zip(people, sizes, strict=True) if size]
+    if there:
+        again, _ = watched_attack(targeted.uniqueness(world.facts, there, present=True), world)
+        assert [each.unique for each in again.people] == [
+            each.unique for each in found.people if each.present
+        ]
+
+
+@settings(max_examples=400)
+@given(crowds(), st.data())
+def test_attributes(crowd: Any, data: st.DataObject) -> None:
+    world, strategy, people, rest = crowd
+    assume(rest)
+    schema = world.dataset.schema
+    widths = widths_for(data.draw, schema)
+    wanted = data.draw(st.lists(st.sampled_from(rest), unique=True, min_size=1))
+    priors = {}
+    for column in wanted:
+        if data.draw(st.booleans()):
+            low = data.draw(st.one_of(st.integers(-8, 8), st.sampled_from([-(10**6), -(2**61)])))
+            high = low + data.draw(st.one_of(st.integers(0, 8), st.sampled_from([10**6, 2**62])))
+            priors[column] = (low, high)
+    attack = targeted.attributes(
+        world.facts,
+        strategy,
+        people,
+        wanted,
+        widths=widths,
+        priors=priors,
+        shortcut=data.draw(st.booleans()),
+        force=True,
+    )
+    found, _ = watched_attack(attack, world)
+    for person, each in zip(people, found.people, strict=True):
+        rows = fitting(world, person)
+        assert each.matches == len(rows)
+        assert each.present == (len(rows) > 0)
+        assert each.unique == (len(rows) == 1)
+        if not rows:
+            assert each.values == each.prior_failed == ()
+            continue
+        assert [part.column for part in each.values] == wanted
+        for part in each.values:
+            assert part.width == widths.get(part.column, 1)
+            assert part.values == column_truth(rows, part.column, part.width)
+        failed = []
+        for column, (low, high) in priors.items():
+            width = widths.get(column, 1)
+            steps = [
+                row[column] if row[column] == MISSING else row[column] // width for row in rows
+            ]
+            if not all(low // width <= step <= high // width for step in steps):
+                failed.append(column)
+        assert sorted(each.prior_failed) == sorted(failed)
+
+
+@settings(max_examples=120)
+@given(settings_of(columns=3), st.data())
+def test_attributes_of_people_known_to_be_alone(
+    setting: tuple[World, Any], data: st.DataObject
+) -> None:
+    world, strategy = setting
+    records, schema = world.dataset.records, world.dataset.schema
+    names = data.draw(st.permutations(range(records)))
+    numbered = World(
+        Dataset(
+            Schema((Grid("id", lower=0, upper=records), *schema)),
+            np.column_stack([names, world.dataset.codes]),
+        ),
+        world.claim,
+    )
+    known = data.draw(st.sets(st.integers(1, len(schema)), max_size=len(schema) - 1)) | {0}
+    rest = [column for column in range(1, len(schema) + 1) if column not in known]
+    rows = rows_of(numbered.dataset)
+    attack = targeted.attributes(
+        numbered.facts,
+        strategy,
+        [{column: row[column] for column in known} for row in rows],
+        rest,
+        assume_unique=True,
+        shortcut=data.draw(st.booleans()),
+        force=True,
+    )
+    found, _ = watched_attack(attack, numbered)
+    for row, each in zip(rows, found.people, strict=True):
+        assert {part.column: part.values for part in each.values} == {
+            column: [(row[column], 1)] for column in rest
+        }
+
+
+# ---- what attacks cost
+
+
+def person_world(claim: Claim, records: int = 8) -> World:
+    schema = Schema((Grid("x", lower=0, upper=20), Categories("yes", ("no", "yes"))))
+    rows = [[each, each % 2] for each in range(records)]
+    return World(Dataset(schema, np.array(rows)), claim)
+
+
+def asked(attack: Any, world: World) -> int:
+    return len(watched_attack(attack, world)[1].thresholds())
+
+
+@pytest.mark.parametrize("universe", ["bounded", "unbounded"])
+@pytest.mark.parametrize("code", [3, 19])
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4])
+def test_questions_of_membership_and_uniqueness(k: int, code: int, universe: Any) -> None:
+    world = person_world(idp(k, universe) if k else unprotected(universe))
+    facts, people = world.facts, [{0: code}]
+    assert asked(targeted.membership(facts, PUBLISHED, people), world) == (2 if k else 1)
+    assert asked(targeted.membership(facts, LINEAR, people), world) == 1
+    assert asked(targeted.uniqueness(facts, people), world) == 2
+    if code == 3:
+        assert asked(targeted.uniqueness(facts, people, present=True), world) == 1
+
+
+def test_the_published_pair_of_membership_questions() -> None:
+    world = person_world(idp(2))
+    _, target = watched_attack(targeted.membership(world.facts, PUBLISHED, [{0: 3}]), world)
+    assert target.thresholds() == [2, 1]
+
+
+def test_uniqueness_where_the_printed_pair_fails() -> None:
+    for values, unique in ([5, 5], False), ([5, 6], True):
+        world = World(one_column(values), idp(1))
+        found, _ = watched_attack(targeted.uniqueness(world.facts, [{0: 5}]), world)
+        assert found.people == (PersonFound(present=True, unique=unique),)
+
+
+@pytest.mark.parametrize("claim", [idp(), idp(4), unprotected()], ids=["k=1", "k=4", "none"])
+@pytest.mark.parametrize("universe", ["bounded", "unbounded"])
+def test_a_binary_attribute_costs_one_question(claim: Claim, universe: Any) -> None:
+    world = person_world(Claim(claim.name, claim.sensitivity, claim.noise, universe))
+    costs = {
+        shortcut: asked(
+            targeted.attributes(
+                world.facts, PUBLISHED, [{0: 4}], [1], assume_unique=True, shortcut=shortcut
+            ),
+            world,
+        )
+        for shortcut in (True, False)
+    }
+    assert costs[True] == 1
+    assert costs[False] > 1 or universe == "bounded"
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_a_prior_saves_questions_where_it_holds(k: int) -> None:
+    data = one_column(list(range(0, 1000, 50)), lower=0, upper=10**6)
+    schema = Schema((Grid("id"), data.schema[0]))
+    table_ = np.column_stack([np.arange(20), data.codes])
+    world = World(Dataset(schema, table_), idp(k) if k else unprotected())
+
+    def cost(prior: tuple[int, int] | None) -> int:
+        priors = {} if prior is None else {1: prior}
+        attack = targeted.attributes(world.facts, PUBLISHED, [{0: 7}], [1], priors=priors)
+        return asked(attack, world)
+
+    assert cost((340, 360)) < cost(None) <= cost((0, 10)) - 1
+    assert cost((350, 350)) == 3  # two to see that the person is there and alone, one to check
+
+
+@settings(max_examples=60)
+@given(worlds(universes=("bounded",), most_k=0, **TINY))
+def test_protection_by_idp_costs_no_more_questions_for_the_known(world: World) -> None:
+    """The paper's point: simulating a question about the data takes one protected answer."""
+    n = world.dataset.records
+    for k in range(1, n // 2 + 1):
+        people = [dict(enumerate(row)) for row in rows_of(world.dataset)]
+        shielded = World(world.dataset, idp(k, "bounded"))
+        plain = asked(targeted.uniqueness(world.facts, people), world)
+        assert asked(targeted.uniqueness(shielded.facts, people), shielded) == plain
+
+
+# ---- many searches at once
+
+
+@settings(max_examples=80)
+@given(worlds(columns=3), st.randoms(use_true_random=False))
+def test_the_order_of_searches_does_not_matter(world: World, random: Any) -> None:
+    columns = list(range(len(world.dataset.schema)))
+    mixed = random.sample(columns, len(columns))
+    runs = {}
+    for name, wanted in (("straight", columns), ("mixed", mixed)):
+        ended = attack_with(table.columns(world.facts, PUBLISHED, wanted), world.curator())
+        values = {each.column: each.values for each in ended.found.columns}
+        runs[name] = (values, ended.meter.queries, ended.meter.by_column.tolist())
+    assert runs["straight"] == runs["mixed"]
+    alone = [
+        attack_with(table.columns(world.facts, PUBLISHED, [column]), world.curator())
+        for column in columns
+    ]
+    assert runs["straight"][1] == sum(each.meter.queries for each in alone)
+
+
+@settings(max_examples=80)
+@given(crowds(), st.randoms(use_true_random=False))
+def test_the_order_of_people_does_not_matter(crowd: Any, random: Any) -> None:
+    world, strategy, people, rest = crowd
+    assume(rest)
+    places = random.sample(range(len(people)), len(people))
+    straight = attack_with(
+        targeted.attributes(world.facts, strategy, people, rest, force=True), world.curator()
+    )
+    mixed = attack_with(
+        targeted.attributes(
+            world.facts, strategy, [people[place] for place in places], rest, force=True
+        ),
+        world.curator(),
+    )
+    assert [straight.found.people[place] for place in places] == list(mixed.found.people)
+    assert straight.meter.queries == mixed.meter.queries
+
+
+def test_searches_share_rounds() -> None:
+    world = person_world(idp())
+    people = [{0: each} for each in range(8)]
+    ended = attack_with(targeted.uniqueness(world.facts, people), world.curator())
+    assert (ended.meter.rounds, ended.meter.queries) == (2, 16)
+
+
+# ---- limits, refusals and liars
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("far", [0, 1, -1, 2, -2, 10**9, 2**62 - 1, -(2**62) + 1])
+@pytest.mark.parametrize("width", [1, 3, 1024])
+def test_bounds_are_found_by_doubling(k: int, far: int, width: int) -> None:
+    world = World(one_column([far, far, 0, 0, 1]), idp(k) if k else unprotected())
+    attack = table.columns(world.facts, PUBLISHED, [0], {0: width})
+    found, target = watched_attack(attack, world)
+    assert found.columns[0].values == column_truth(rows_of(world.dataset), 0, width)
+    lows = {box[0][0] for batch in target.batches for (box,) in boxes_of(batch)}
+    assert min(lows) >= -4 * max(abs(far), width)
+
+
+def test_a_target_that_hides_records_is_found_out() -> None:
+    class Hiding:
+        facts = PublicFacts(5, Schema((Grid("x"),)), unprotected())
+
+        def answer(self, batch: Any) -> Answers:
+            return Answers(np.zeros(batch.queries))
+
+    for width in (1, 3):
+        attack = table.columns(Hiding.facts, PUBLISHED, [0], {0: width})
+        with pytest.raises(EvidenceError, match="outside every range"):
+            attack_with(attack, Hiding())
+
+
+def test_doubling_asks_about_all_records_with_a_value() -> None:
+    search = doubled(PUBLISHED, Rules(9, 1, bounded=False), Axis(0, None, None), 9)
+    assert next(search) == (-1, 1, 7)
+    assert search.send(NOISY) == (-2, 2, 7)
+    with pytest.raises(StopIteration) as stop:
+        search.send(ABOVE)
+    assert stop.value.value.limits == (-2, 1)
+
+
+def test_the_linear_strategy_wants_a_go_ahead() -> None:
+    data = one_column([0, 5, 9, 10**6], lower=0, upper=10**7)
+    world = World(data, idp())
+    for attack in (
+        table.table(world.facts, LINEAR),
+        table.columns(world.facts, LINEAR, [0]),
+    ):
+        target = Watched(world.curator())
+        with pytest.raises(TooManyQueries, match="--force"):
+            attack_with(attack, target)
+        assert target.batches == []
+    forced = table.columns(world.facts, LINEAR, [0], force=True)
+    assert next(forced).questions == 1
+
+
+@settings(max_examples=80)
+@given(worlds(**TINY))
+def test_the_linear_bound_holds(world: World) -> None:
+    assume(all(attribute.lower is not None for attribute in world.dataset.schema))
+    from thinveil.attacker.linear import most_queries
+    from thinveil.attacker.search import axes_of
+
+    rules = Rules.of(world.facts)
+    axes = table.in_order(axes_of(world.facts), None)
+    assert asked(table.table(world.facts, LINEAR), world) <= most_queries(rules, axes)
+
+
+def test_attributes_are_sorted_by_public_size_after_the_given_order() -> None:
+    axes = [Axis(0, 0, 9), Axis(1, 0, 1), Axis(2, 0, 4), Axis(3, 0, 1)]
+    assert [axis.column for axis in table.in_order(axes, None)] == [1, 3, 2, 0]
+    assert [axis.column for axis in table.in_order(axes, [2])] == [2, 1, 3, 0]
+    with pytest.raises(UsageError, match="twice"):
+        table.in_order(axes, [2, 2])
+
+
+def test_categories_have_no_precision() -> None:
+    world = person_world(idp())
+    with pytest.raises(SchemaError, match="'yes'"):
+        attack_with(table.table(world.facts, PUBLISHED, widths={1: 2}), world.curator())
+
+
+def test_unknown_strategies_are_refused() -> None:
+    with pytest.raises(UsageError, match="linear, published"):
+        strategy_named("magic")
+
+
+def test_a_bounded_universe_taken_for_unbounded_gives_no_negative_count() -> None:
+    """Why the claim states its universe: [lower - 1, lower) is answered exactly (NOTES, 1)."""
+    data = one_column([0, 0, 0, 1, 1, 2], lower=0, upper=2)
+    honest = PublicFacts(6, data.schema, idp())
+    target = Curator(data, idp(universe="bounded"))
+
+    def settle(search: Any) -> Any:
+        zone = None
+        while True:
+            try:
+                low, high, b = search.send(zone)
+            except StopIteration as stop:
+                return stop.value
+            batch = ranges([0], [low], [high], [b]).stamped(("r", 1), 1e-10)
+            (zone,) = zones(honest.claim, target.answer(batch))
+
+    # mended: the search as printed returns -1
+    assert settle(PUBLISHED.count(Rules.of(honest), -1, 0, 5)) == 0
+    assert settle(LINEAR.count(Rules.of(honest), -1, 0, 5)) == 0
+
+
+def test_the_domains_of_small_worlds() -> None:
+    assert domain_of(Categories("c", ("a", "b"), missing=True)) == [MISSING, 0, 1]

@@ -1,0 +1,81 @@
+"""Tests that guard the project itself."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import thinveil
+from thinveil.attacker.strategies import STRATEGIES
+from thinveil.audit.options import ATTACKS
+from thinveil.commands.main import _COMMANDS
+from thinveil.errors import ThinveilError
+from thinveil.language.claims import MECHANISMS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_public_names_are_listed_sorted_and_there():
+    assert sorted(thinveil.__all__) == sorted(set(thinveil.__all__))
+    for name in thinveil.__all__:
+        assert getattr(thinveil, name) is not None
+    assert list(ATTACKS) == sorted(ATTACKS)
+    assert list(MECHANISMS) == sorted(MECHANISMS)
+    assert list(STRATEGIES) == sorted(STRATEGIES)
+
+
+def test_every_command_is_documented():
+    for command in _COMMANDS:
+        assert f"thinveil {command}" in README
+    for name in (*MECHANISMS, *STRATEGIES):
+        assert f"`{name}`" in README
+
+
+def test_every_error_is_in_the_tree():
+    import thinveil.errors as errors
+
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, ThinveilError):
+            assert name in errors.__doc__
+
+
+def test_ci_runs_the_commands_as_the_readme_prints_them():
+    for name in ("run", "test"):
+        block = re.search(rf"<!-- command: {name} -->\n```sh\n(.+)\n```", README)
+        assert block
+        assert block[1].startswith("python -m pip install")
+    assert "printed run" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/design.md"])
+def test_python_blocks_run(page, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "An outsider recovered" in done.stdout
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_changelog_names_this_version():
+    assert f"## [{thinveil.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_command_line_starts_without_the_heavy_parts():
+    code = "import sys, thinveil.commands.main; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for heavy in ("matplotlib", "pyarrow", "pandas", "polars"):
+        assert f"'{heavy}'" not in done.stdout

@@ -1,0 +1,127 @@
+"""Targets of one's own: what the driver demands of them and how it survives them."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import thinveil
+from thinveil.audit.driver import run
+from thinveil.audit.options import Options
+from thinveil.audit.schedule import Fixed
+from thinveil.errors import UsageError
+from thinveil.language.queries import Answers
+
+
+class Wrapped:
+    """A curator behind a plain object that has facts and answers, and nothing else."""
+
+    def __init__(self, data, claim, spoil=None):
+        self._curator = thinveil.Curator(data, claim)
+        self.facts = self._curator.facts
+        self.spoil = spoil
+        self.asked = 0
+
+    def answer(self, batch):
+        self.asked += 1
+        values = self._curator.answer(batch).values
+        return values if self.spoil is None else self.spoil(self.asked, values)
+
+
+@pytest.fixture
+def data():
+    return thinveil.people(120)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("claim", [thinveil.unprotected(), thinveil.idp(1), thinveil.idp(3)])
+def test_contract_every_target_answers_alike(data, claim):
+    """The contract: one finite number for each answer wanted, the same attack, the same end."""
+    targets = [thinveil.Curator(data, claim), Wrapped(data, claim)]
+    verdicts = [thinveil.audit(target, truth=data) for target in targets]
+    first, second = verdicts
+    assert first.score.exact
+    assert second.score.exact
+    assert first.run.meter.queries == second.run.meter.queries
+    assert first.run.spent == second.run.spent
+    batch = thinveil.batch_of([([{0: (0, 50)}], 3), ([{0: (0, 5)}, {0: (7, 9)}], 1)], repeats=3)
+    for target in targets:
+        answer = target.answer(batch.stamped(("x", 1), 0.5))
+        values = answer.values if isinstance(answer, Answers) else answer
+        assert np.asarray(values).shape == (6,)
+
+
+def test_without_truth_nothing_is_scored(data):
+    verdict = thinveil.audit(Wrapped(data, thinveil.idp(1)))
+    assert verdict.score is None
+    assert verdict.to_plain()["exact"] is None
+    assert "rebuilt 120 of 120" in verdict.sentence()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda i, v: v[:-1] if i == 5 else v, "answers where"),
+        (lambda i, v: np.append(v, 1.0) if i == 5 else v, "answers where"),
+        (lambda i, v: v * np.nan if i == 5 else v, "finite"),
+        (lambda i, v: v + np.inf if i == 5 else v, "finite"),
+        (lambda i, v: ["x"] * len(v) if i == 5 else v, "not an array"),
+        (lambda i, v: None if i == 5 else v, "answers where"),
+        (lambda i, v: 1 / 0 if i == 5 else v, "ZeroDivisionError"),
+    ],
+)
+def test_a_target_that_fails_half_way_loses_nothing(data, spoil, said):
+    target = Wrapped(data, thinveil.unprotected(), spoil)
+    verdict = thinveil.audit(target)
+    assert verdict.run.ending == "target"
+    assert verdict.exit_code == 1
+    assert said in verdict.run.reason
+    assert verdict.run.meter.rounds == 4
+    assert Path(verdict.transcript).is_file()
+    target.spoil = None
+    resumed = thinveil.audit(target, resume=verdict.transcript, truth=data)
+    assert resumed.score.exact
+    assert resumed.run.meter.replayed == 4
+
+
+def test_a_cap_holds_for_targets_without_a_ledger(data):
+    target = Wrapped(data, thinveil.idp(1))
+    verdict = thinveil.audit(target, cap="1e-7")
+    assert verdict.run.ending == "cap"
+    assert verdict.run.spent <= Fraction(1, 10**7)
+    assert target.asked == verdict.run.meter.rounds
+
+
+def test_a_mechanism_that_lies_about_being_exact_is_caught(data):
+    target = Wrapped(data, thinveil.unprotected(), lambda i, v: v + 0.25)
+    with pytest.raises(thinveil.ThinveilError, match="other than 0 or 1"):
+        thinveil.audit(target)
+
+
+def test_an_attack_is_a_plain_generator(data):
+    curator = thinveil.Curator(data, thinveil.idp(1))
+    attack = Options(attack="count", people=({"age": "30..50"},)).attack_on(curator.facts)
+    ended = run(attack, curator, Fixed(Fraction(1, 10**10)))
+    column = data.column(0)
+    assert ended.found.count == int(((column >= 30) & (column <= 50)).sum())
+
+
+def test_python_settings_are_checked(data):
+    with pytest.raises(UsageError, match="no setting 'colour'"):
+        thinveil.audit(data, colour="red")
+    with pytest.raises(UsageError, match="no use"):
+        thinveil.audit(data, known={"age": 3})
+
+
+def test_data_frames_are_audited_like_files(data):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"age": [44, 31, 44, 60], "job": ["nurse", "clerk", None, "judge"]})
+    verdict = thinveil.audit(frame, epsilon=0.5)
+    assert verdict.score.exact
+    assert verdict.epsilon_claimed <= 0.5
