@@ -344,7 +344,14 @@ def test_a_cap_below_one_answer_finds_nothing_and_says_so(small):
     code, result = audit(small, "--cap", "1e-11")
     assert code == 3
     assert result["queries"] == 0
-    assert "learned nothing yet" in result["verdict"] or result["records_recovered"] == 0
+    assert result["records_recovered"] is None or result["records_recovered"] == 0
+    assert result["epsilon_claimed"] == 0
+
+
+def test_a_cap_while_bounds_are_searched_recovers_nothing(small):
+    code, result = audit(small, "--cap", "1e-9")
+    assert code == 3
+    assert (result["records_recovered"], result["exact"]) == (0, False)
 
 
 def test_linear_asks_before_a_long_run(capsys):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from thinveil.attacker.search import (
     Attack,
@@ -32,7 +33,12 @@ def doubled(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Search[Axis
     return axis.within(-reach, reach - 1)
 
 
-def with_limits(facts: PublicFacts, strategy: Strategy, axes: Sequence[Axis]) -> Attack[list[Axis]]:
+def with_limits(
+    facts: PublicFacts,
+    strategy: Strategy,
+    axes: Sequence[Axis],
+    so_far: Callable[[], Any] = lambda: None,
+) -> Attack[list[Axis]]:
     """Return the axes with limits for the whole table, found by asking where not public."""
     rules = Rules.of(facts)
     unknown = [axis for axis in axes if axis.lower is None]
@@ -40,7 +46,7 @@ def with_limits(facts: PublicFacts, strategy: Strategy, axes: Sequence[Axis]) ->
         facts,
         Cells.everything(),
         [Work(doubled(strategy, rules, axis, rules.n), 0, axis) for axis in unknown],
-        lambda _, __: About("finding bounds"),
+        lambda _, __: About("finding bounds", 0.0, so_far),
     )
     known = {axis.column: axis for axis in found}
     return [known.get(axis.column, axis) for axis in axes]

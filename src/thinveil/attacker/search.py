@@ -201,5 +201,5 @@ def _batch(
 def _scaled(ends: Codes, width: npt.ArrayLike) -> Codes:
     """Turn coarse steps into codes; the ends around missing values stay what they are."""
     fixed = (ends == MISSING) | (ends == LOWEST) | (ends == INFINITE)
-    scaled: Codes = np.where(fixed, ends, np.where(fixed, 0, ends) * width)
+    scaled: Codes = np.where(fixed, ends, np.maximum(np.where(fixed, 0, ends) * width, LOWEST))
     return scaled

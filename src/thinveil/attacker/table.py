@@ -135,7 +135,15 @@ def table(
     attribute is searched in all groups side by side.
     """
     rules = Rules.of(facts)
-    axes = yield from with_limits(facts, strategy, axes_of(facts, widths))
+    axes = axes_of(facts, widths)
+    nothing = TableFound(
+        columns=tuple(axis.column for axis in axes),
+        codes=np.zeros((1, len(axes)), np.int64),
+        known=np.zeros(1, np.int64),
+        counts=np.array([rules.n], np.int64),
+        widths=tuple(axis.width for axis in axes),
+    )
+    axes = yield from with_limits(facts, strategy, axes, lambda: nothing)
     axes = in_order(axes, order)
     strategy.check(rules, axes, 1, force)
     all_columns = tuple(axis.column for axis in axes)

@@ -18,7 +18,7 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
-from thinveil.errors import TranscriptError, UsageError
+from thinveil.errors import ThinveilError, TranscriptError, UsageError
 from thinveil.language.schema import Schema
 
 
@@ -73,19 +73,33 @@ def audit(
             f"{resume} was recorded on another table or target; its answers mean nothing here"
         )
     start = time.perf_counter()
-    ended = run(
-        options.attack_on(target.facts),
-        target,
-        options.schedule(target.facts.claim),
-        transcript=recorded,
-        cap=options.cap_value(),
-        observer=observer,
-    )
+    try:
+        ended = run(
+            options.attack_on(target.facts),
+            target,
+            options.schedule(target.facts.claim),
+            transcript=recorded,
+            cap=options.cap_value(),
+            observer=observer,
+        )
+    except UsageError:
+        raise
+    except ThinveilError as error:
+        if _kept(recorded):
+            error.add_note(f"The answers so far are kept in {recorded.path}")
+        raise
     seconds = time.perf_counter() - start
-    if ended.ending in ("interrupted", "target") and recorded.path is None:
-        recorded.save(Path(f"thinveil-{recorded.header.run}.transcript"))
+    if ended.ending in ("interrupted", "target"):
+        _kept(recorded)
     recorded.close()
     return _verdict(options, target, truth, ended, seconds, recorded)
+
+
+def _kept(transcript: Transcript) -> bool:
+    """Make sure that answers paid for are on disk; tell whether there are any."""
+    if transcript.path is None and not transcript.empty:
+        transcript.save(Path(f"thinveil-{transcript.header.run}.transcript"))
+    return transcript.path is not None
 
 
 def _settings(settings: dict[str, Any]) -> dict[str, Any]:

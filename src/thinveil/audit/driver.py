@@ -18,7 +18,7 @@ from thinveil.audit.schedule import Schedule
 from thinveil.audit.targets import Restorable, Target, checked, ledger_of
 from thinveil.audit.transcript import Transcript
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.errors import BudgetSpent, TargetError, ThinveilError
+from thinveil.errors import BudgetError, BudgetSpent, TargetError, ThinveilError
 from thinveil.language.queries import About, Answers, QueryBatch
 
 _T = TypeVar("_T")
@@ -163,7 +163,9 @@ def run(
                 meter.error.add(facts.claim, batch.queries, stamped.epsilon)
                 observer(meter, about)
                 each_round()
-    except BudgetSpent as spent:
+    except BudgetError as spent:
+        if meter.rounds == 0 and not isinstance(spent, BudgetSpent):
+            raise
         ending, reason, found = "cap", str(spent), about.so_far()
     except KeyboardInterrupt:
         ending, reason, found = "interrupted", "the run was interrupted", about.so_far()

@@ -73,6 +73,8 @@ class Options:
         if self.universe not in UNIVERSES:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
         strategy_named(self.strategy)
+        if self.epsilons and self.k not in (1, len(self.epsilons)):
+            raise UsageError(f"--epsilons gives {len(self.epsilons)} losses, --k says {self.k}")
         self.schedule(self.claim())
         self.cap_value()
         needs_people = self.attack in ("attribute", "count", "membership", "uniqueness")
@@ -175,6 +177,10 @@ class Options:
         unknown = [column for column in range(len(schema)) if column not in people[0]]
         if not unknown:
             raise UsageError("every column is known already: there is nothing to find")
+        wanted = columns or unknown
+        for name in (*self.priors, *self.precision):
+            if schema.column(name) not in wanted:
+                raise UsageError(f"the column {name!r} is not searched, so it takes no bounds")
         priors = {
             schema.column(name): _span(schema[schema.column(name)], text)
             for name, text in self.priors.items()
@@ -183,7 +189,7 @@ class Options:
             facts,
             strategy,
             people,
-            columns or unknown,
+            wanted,
             widths=widths,
             priors=priors,
             force=self.force,

@@ -68,7 +68,6 @@ class Transcript:
         self._file: int | None = None
         self._synced = time.monotonic()
         self._recorded: list[tuple[bytes, bytes]] = []
-        self._closed_frames = 0
         if path is not None:
             try:
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -139,6 +138,11 @@ class Transcript:
     def answered(self) -> int:
         """How many batches were recorded with their answers when this was opened."""
         return len(self._recorded)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was ever recorded here."""
+        return not (self._frames or self._recorded or self._file is not None)
 
     def replay(self, number: int, digest: bytes) -> Floats | None:
         """Return the recorded answers of a batch, or None if it has to be asked.

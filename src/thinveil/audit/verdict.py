@@ -15,6 +15,7 @@ from thinveil.attacker.found import (
     CountFound,
     Found,
     PeopleFound,
+    PersonFound,
     TableFound,
 )
 from thinveil.attacker.search import Values
@@ -191,20 +192,19 @@ def result_of(found: Found | None, options: Options, schema: Schema, truth: Data
     if isinstance(found, PeopleFound):
         people = []
         for known, person in zip(options.people, found.people, strict=True):
-            entry: dict[str, Any] = {"known": dict(known)}
+            entry: dict[str, Any] = {"known": dict(known), "correct": None}
+            rows = None if truth is None else _fitting(schema, truth, known)
+            if rows is not None:
+                entry["correct"] = _fits(person, int(rows.sum())) and all(
+                    _matches(each, truth, rows) for each in person.values
+                )
             for name in ("present", "unique", "matches"):
                 if getattr(person, name) is not None:
                     entry[name] = getattr(person, name)
             if options.attack == "attribute":
-                rows = None if truth is None else _fitting(schema, truth, known)
                 entry["values"] = {
                     schema[each.column].name: _values(schema, each) for each in person.values
                 }
-                entry["correct"] = (
-                    None
-                    if rows is None
-                    else all(_matches(each, truth, rows) for each in person.values)
-                )
                 entry["prior_failed"] = [schema[each].name for each in person.prior_failed]
             people.append(entry)
         return people
@@ -216,6 +216,16 @@ def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:
     return [
         {"value": plain(attribute.decode(code)), "records": count} for code, count in found.values
     ]
+
+
+def _fits(person: PersonFound, matches: int) -> bool:
+    """Tell whether everything said about how many records match is true."""
+    said = (
+        (person.present, matches > 0),
+        (person.unique, matches == 1),
+        (person.matches, matches),
+    )
+    return all(claim is None or claim == true for claim, true in said)
 
 
 def _fitting(schema: Schema, truth: Dataset, known: Any) -> Flags:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from rich.console import Console
 from rich.text import Text
 
 from thinveil.attacker.strategies import STRATEGIES
@@ -96,15 +97,16 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
             raise TranscriptError(f"{path} does not say which table it was recorded on")
         if table is not None:
             origin = {**origin, "table": table}
-        data = _load(origin)
+        data = _load(origin, notices)
         how: dict[str, Any] = {"resume": path}
     else:
         origin = {
-            "table": None if table is None else str(Path(table).absolute()),
-            **{name: given[name] for name in ("schema", "separator", "quote", "encoding")},
+            "table": _lasting(table),
+            "schema": _lasting(given["schema"]),
+            **{name: given[name] for name in ("separator", "quote", "encoding")},
             "missing": list(given["missing"]),
         }
-        data = _load(origin if table is None else {**origin, "table": table})
+        data = _load(origin if table is None else {**origin, "table": table}, notices)
         how = {
             "options": _options(data, given),
             "transcript": given["transcript"],
@@ -120,6 +122,11 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     return verdict.exit_code
 
 
+def _lasting(path: str | None) -> str | None:
+    """Return a path that a later run finds from any folder; other names stay as they are."""
+    return str(Path(path).absolute()) if path and Path(path).exists() else path
+
+
 def _only_resume(ctx: click.Context) -> None:
     """Refuse options beside --resume: the transcript brings its own."""
     for name in ctx.params:
@@ -129,20 +136,21 @@ def _only_resume(ctx: click.Context) -> None:
             raise UsageError(f"--{option}: a resumed run brings its own options; leave it out")
 
 
-def _load(origin: Mapping[str, Any]) -> Dataset:
+def _load(origin: Mapping[str, Any], notices: Console) -> Dataset:
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
     if origin.get("table") is None:
         if schema is not None:
             raise UsageError("--schema: the embedded people bring their own schema")
         return people()
-    return load(
-        origin["table"],
-        schema,
-        separator=origin["separator"],
-        quote=origin["quote"],
-        encoding=origin["encoding"],
-        missing=origin["missing"],
-    )
+    with notices.status("reading the table"):
+        return load(
+            origin["table"],
+            schema,
+            separator=origin["separator"],
+            quote=origin["quote"],
+            encoding=origin["encoding"],
+            missing=origin["missing"],
+        )
 
 
 def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
@@ -193,7 +201,7 @@ def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
     )
 
 
-def _say_how_it_ended(verdict: Verdict, notices: Any) -> None:
+def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
     ended, kept = verdict.run.ending, verdict.transcript
     if ended == "complete":
         return

@@ -86,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"Error: {error}", err=True)
         return EXIT_USAGE
     except ThinveilError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo("\n".join([f"Error: {error}", *getattr(error, "__notes__", ())]), err=True)
         return EXIT_ERROR
     except BrokenPipeError:
         # Whoever read our output went away; keep the interpreter from complaining at exit.

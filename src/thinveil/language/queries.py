@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil.errors import QueryError
-from thinveil.language.schema import INFINITE, MISSING
+from thinveil.language.schema import INFINITE, LIMIT, MISSING
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -253,7 +253,7 @@ def batch_of(
         column=np.full(len(boxes), WHOLE, np.int64),
         low=np.full(len(boxes), MISSING, np.int64),
         high=np.full(len(boxes), INFINITE, np.int64),
-        threshold=np.array([threshold for _, threshold in asked], dtype=np.int64),
+        threshold=np.array([min(max(b, -LIMIT), LIMIT) for _, b in asked], dtype=np.int64),
         offsets=None
         if all(size == 1 for size in sizes)
         else np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
