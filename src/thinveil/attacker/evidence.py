@@ -86,7 +86,7 @@ def weigh(facts: PublicFacts, batch: QueryBatch, answers: Answers) -> Evidence:
     inside = np.concatenate([breakpoints[:, :1], breakpoints + 1], axis=1)
     levels = np.broadcast_to(threshold[:, None], inside.shape)
     bit = (inside > levels).astype(np.float64)
-    scale = facts.claim.sensitivity.at(inside, levels)
+    scale = facts.claim.sensitivity.at(inside, levels) + facts.claim.offset
     loglik = np.zeros(inside.shape)
     for question in np.flatnonzero((threshold >= 0) & (threshold < facts.records)).tolist():
         epsilon = answers.epsilon
@@ -101,15 +101,23 @@ def weigh(facts: PublicFacts, batch: QueryBatch, answers: Answers) -> Evidence:
 
 
 def _loglik(claim: Claim, row: Floats, bit: float, scale: float, epsilon: float | None) -> float:
-    """Return the log-likelihood of a row of answers where bit and sensitivity are given."""
+    """Return the log-likelihood of a row of answers where bit and scale are given."""
     if scale == 0.0:
         return 0.0 if (row == bit).all() else -np.inf
     assert epsilon is not None
     rate = epsilon / scale
+    if claim.post == "integer":
+        far = np.abs(row - bit)
+        beside = np.log(0.5 * -np.expm1(-rate)) - rate * (far - 0.5)
+        return float(np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside).sum())
+    if claim.post == "binary":
+        flipped = 0.5 * np.exp(-rate / 2)
+        return float(np.log(np.where(row == bit, 1 - flipped, flipped)).sum())
     density = np.log(rate / 2) - rate * np.abs(row - bit)
+    if claim.offset:
+        return float(density.sum())
     by_chance = np.log(exactness_error(claim, epsilon))
-    exact = (row == 0) | (row == 1)
-    return float(np.where(exact, by_chance, density).sum())
+    return float(np.where((row == 0) | (row == 1), by_chance, density).sum())
 
 
 def zones(claim: Claim, answers: Answers) -> list[int]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil.attacker.evidence import ABOVE, BELOW, zones
-from thinveil.errors import SchemaError
+from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING
@@ -46,7 +46,16 @@ class Rules:
 
     @staticmethod
     def of(facts: PublicFacts) -> Rules:
-        """Return the rules that public facts imply."""
+        """Return the rules that public facts imply.
+
+        Raises:
+            UsageError: Single answers of this mechanism do not tell noise from no noise.
+        """
+        if not facts.claim.reads_exactly:
+            raise UsageError(
+                f"the mechanism {facts.claim.name} always adds noise or rounds its answers; these "
+                "searches need answers that are exact where nothing is noisy"
+            )
         return Rules(facts.records, facts.claim.k or 0, facts.claim.universe == "bounded")
 
     def threshold(self, t: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, Ledger, Spend
-from thinveil.curator.noise import NoiseStream, laplace
+from thinveil.curator.noise import NoiseStream, laplace, post_process
 from thinveil.errors import BudgetError, QueryError
 from thinveil.language.claims import Claim, Constants, Extent
 from thinveil.language.facts import PublicFacts
@@ -92,9 +92,10 @@ class Curator:
                 raise BudgetError("a batch needs one privacy budget, or one for each question")
 
     def _protect(self, batch: QueryBatch, bits: Floats, sensitivity: Floats) -> Floats:
-        """Add noise scaled by the sensitivity; where that is zero the bit stays as it is."""
+        """Add noise scaled by offset and sensitivity; at scale zero the bit stays as it is."""
+        claim = self.facts.claim
         values = _repeat(bits, batch.repeats)
-        scale = _repeat(sensitivity, batch.repeats)
+        scale = _repeat(sensitivity, batch.repeats) + claim.offset
         words = self._noise.take(len(values))
         noisy = np.flatnonzero(scale)
         if len(noisy):
@@ -103,7 +104,7 @@ class Curator:
             if isinstance(epsilon, np.ndarray):
                 epsilon = _repeat(epsilon, batch.repeats)[noisy]
             values[noisy] += laplace(words[noisy]) * (scale[noisy] / epsilon)
-        return values
+        return post_process(values, claim.post)
 
 
 def _repeat(values: Floats, repeats: int | Codes) -> Floats:

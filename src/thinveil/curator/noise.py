@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil.errors import UsageError
+from thinveil.language.claims import Post
 from thinveil.language.queries import Floats
 
 Words = npt.NDArray[np.uint64]
@@ -54,3 +55,12 @@ def laplace(words: Words) -> Floats:
     magnitude = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
     noise: Floats = np.where(words & np.uint64(1), -magnitude, magnitude)
     return noise
+
+
+def post_process(values: Floats, post: Post) -> Floats:
+    """Do to noisy answers what the claim says: it costs nothing and draws nothing."""
+    if post == "integer":
+        return np.rint(values)
+    if post == "binary":
+        return (values > 0.5).astype(np.float64)
+    return values

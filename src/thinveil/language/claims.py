@@ -1,14 +1,16 @@
 """What a mechanism says of itself, as a pure description.
 
 A claim is a composition: how sensitive the query is, what noise that sensitivity scales,
-and over which universe of records the claim is made. The curator draws from a claim, the
-attacker computes likelihoods from the very same object; neither needs the other.
+what happens to the noisy answer, and over which universe of records the claim is made. The
+curator draws from a claim, the attacker computes likelihoods from the very same object;
+neither needs the other.
 
 Sensitivities are those of the threshold query "is c > b?" (NOTES: the three zones).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -78,6 +80,7 @@ class KLocal:
 
 
 Noise = Literal["none", "laplace"]
+Post = Literal["none", "integer", "binary"]
 Universe = Literal["unbounded", "bounded"]
 
 
@@ -88,15 +91,29 @@ class Claim:
     Args:
         name: The mechanism's name on the command line and in results.
         sensitivity: What the noise is scaled by.
-        noise: The shape of the noise: scale is sensitivity / epsilon.
+        noise: The shape of the noise: scale is (offset + sensitivity) / epsilon.
         universe: The records over which "always true" and "always false" are meant:
             any whole-number code ("unbounded"), or the schema's bounds ("bounded").
+        offset: Added to the sensitivity, so that noise is always added where it is above 0.
+        post: What is done to the noisy answer: nothing, rounding to a whole number, or to
+            the nearer one of 0 and 1.
     """
 
     name: str
     sensitivity: Insensitive | KLocal
     noise: Noise
     universe: Universe = "unbounded"
+    offset: float = 0.0
+    post: Post = "none"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.offset < math.inf:
+            raise UsageError("the offset of the sensitivity must be a number of at least 0")
+
+    @property
+    def reads_exactly(self) -> bool:
+        """Whether a single answer tells noise from no noise: it is exact or drowned in it."""
+        return not self.protected or (self.offset == 0 and self.post == "none")
 
     @property
     def k(self) -> int | None:
