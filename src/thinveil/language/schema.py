@@ -178,7 +178,9 @@ class Grid:
 
     def describe(self) -> str:
         """Say in a phrase what is public about this attribute."""
-        unit = {"date": " days", "datetime": " seconds"}.get(self.kind, "")
+        unit = {"date": " day", "datetime": " second"}.get(self.kind, "")
+        if unit and self.step != 1:
+            unit += "s"
         if self.lower is None or self.upper is None:
             bounds = "bounds not public"
         else:
