@@ -22,7 +22,7 @@ from thinveil.errors import EvidenceError, SchemaError, TooManyQueries, UsageErr
 from thinveil.language.claims import Claim, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
-from thinveil.language.schema import INFINITE, MISSING, Categories, Grid, Schema
+from thinveil.language.schema import INFINITE, LIMIT, MISSING, Categories, Grid, Schema
 from worlds import (
     Watched,
     World,
@@ -487,6 +487,28 @@ def test_bounds_are_found_by_doubling(k: int, far: int, width: int) -> None:
     assert found.columns[0].values == column_truth(rows_of(world.dataset), 0, width)
     lows = {box[0][0] for batch in target.batches for (box,) in boxes_of(batch)}
     assert min(lows) >= -4 * max(abs(far), width)
+
+
+@pytest.mark.parametrize("width", [2**61, 2**61 - 1, 2**60 + 5, 2**40 - 1, 2**32 - 1, 7])
+@pytest.mark.parametrize(
+    "values",
+    [[LIMIT - 1] * 2, [LIMIT - 1, 1 - LIMIT], [1 - LIMIT, 0], [1 - LIMIT] * 2, [0, -1]],
+    ids=["top", "both", "bottom", "below", "middle"],
+)
+@pytest.mark.parametrize("bounds", [{}, {"lower": 1 - LIMIT, "upper": LIMIT - 1}], ids=len)
+def test_the_coarsest_steps_reach_the_ends_of_the_grid(
+    width: int, values: list[int], bounds: dict[str, int]
+) -> None:
+    world = World(one_column(values, **bounds), idp())
+    found, _ = watched_attack(table.columns(world.facts, PUBLISHED, [0], {0: width}), world)
+    assert found.columns[0].values == column_truth(rows_of(world.dataset), 0, width)
+
+
+def test_steps_coarser_than_half_the_grid_are_refused() -> None:
+    grid = Grid("x")
+    assert grid.widths(2**61) == 2**61
+    with pytest.raises(SchemaError, match="precision"):
+        grid.widths(2**61 + 1)
 
 
 def test_a_target_that_hides_records_is_found_out() -> None:

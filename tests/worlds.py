@@ -14,14 +14,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from thinveil.attacker.search import Attack
-from thinveil.audit.driver import Run, run
+from thinveil.audit.driver import Meter, Run, run
 from thinveil.audit.schedule import Fixed, Free, Schedule
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event
 from thinveil.language.claims import Claim, Universe, idp, unprotected
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Cells, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Attribute, Categories, Grid, Schema
 
 EPSILON = Fraction(1, 10**10)
@@ -209,8 +209,12 @@ def schedule_for(claim: Claim) -> Schedule:
 
 
 def attack_with(attack: Attack[Any], target: Any) -> Run[Any]:
-    """Run an attack to its end."""
-    ended = run(attack, target, schedule_for(target.facts.claim))
+    """Run an attack to its end, which no attack on a small world is far from."""
+
+    def observe(meter: Meter, about: About) -> None:
+        assert meter.rounds < 20_000, f"the attack does not end: {about.label}"
+
+    ended = run(attack, target, schedule_for(target.facts.claim), observer=observe)
     assert ended.ending == "complete", ended.reason
     return ended
 

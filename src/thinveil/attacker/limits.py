@@ -30,7 +30,8 @@ def doubled(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Search[Axis
         reach *= 2
         if reach * axis.width >= 2 * LIMIT:
             raise EvidenceError("the answers leave some records outside every range of values")
-    return axis.within(-reach, reach - 1)
+    ends = (1 - LIMIT) // axis.width, (LIMIT - 1) // axis.width
+    return axis.within(max(-reach, ends[0]), min(reach - 1, ends[1]))
 
 
 def with_limits(

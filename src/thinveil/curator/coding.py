@@ -10,15 +10,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import (
-    Context,
-    Decimal,
-    DivisionByZero,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-    localcontext,
-)
+from decimal import Decimal, localcontext
 from functools import partial
 from typing import Final
 
@@ -26,7 +18,7 @@ import numpy as np
 
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
-from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid
+from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
 
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
@@ -39,11 +31,6 @@ DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
-
-EXACT: Final = Context(
-    prec=500, Emin=-99_999, Emax=99_999, traps=[Inexact, InvalidOperation, Overflow, DivisionByZero]
-)
-"""Arithmetic that raises where it would have to round."""
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)

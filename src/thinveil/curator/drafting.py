@@ -11,12 +11,12 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal, localcontext
 
-from thinveil.curator.coding import EXACT, encode
+from thinveil.curator.coding import encode
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import infer
 from thinveil.curator.reading import missing_texts, read_columns
 from thinveil.language.queries import Codes
-from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
+from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid, Schema
 
 
 def draft_schema(

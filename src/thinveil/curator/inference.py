@@ -14,7 +14,6 @@ import numpy as np
 
 from thinveil.curator.coding import (
     DAY,
-    EXACT,
     INFINITE_TEXT,
     MOMENT,
     NUMBER,
@@ -24,7 +23,7 @@ from thinveil.curator.coding import (
     ticks,
 )
 from thinveil.errors import DataError
-from thinveil.language.schema import Attribute, Categories, Grid, Schema
+from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Schema
 
 FINEST: Final = 400
 """Decimal places beyond which no grid is drafted; the smallest float has 324."""

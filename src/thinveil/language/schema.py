@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation, Overflow
+from decimal import (
+    Context,
+    Decimal,
+    DecimalException,
+    DivisionByZero,
+    Inexact,
+    InvalidOperation,
+    Overflow,
+)
 from typing import Final, Literal
 
 from thinveil.errors import SchemaError
@@ -33,7 +41,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 Value = int | Decimal | date | datetime | str | None
 
-_EXACT = Context(prec=200, Emax=9999, Emin=-9999, traps=[Inexact, InvalidOperation, Overflow])
+EXACT: Final = Context(
+    prec=500, Emin=-99_999, Emax=99_999, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow]
+)
+"""Arithmetic that raises where it would have to round."""
 
 
 def _number(value: object) -> Decimal:
@@ -42,7 +53,7 @@ def _number(value: object) -> Decimal:
     if "_" in text or not text.isascii():
         raise ValueError("not a number")
     try:
-        number = _EXACT.create_decimal(text)
+        number = EXACT.create_decimal(text)
     except DecimalException:
         raise ValueError("not a number") from None
     if not number.is_finite():
@@ -115,7 +126,7 @@ class Grid:
             units = self._units(value)
             if abs(units) >= LIMIT * self.step:
                 raise ValueError("too large for a grid of 2^62 steps")
-            steps = _EXACT.divide(units, self.step)
+            steps = EXACT.divide(units, self.step)
         except OverflowError:
             raise ValueError("too far from 1970") from None
         except Inexact:
@@ -148,7 +159,7 @@ class Grid:
         """Return the value that a code stands for: the low end of its step."""
         if code == MISSING:
             return None
-        units = _EXACT.multiply(Decimal(code), self.step)
+        units = EXACT.multiply(Decimal(code), self.step)
         try:
             if self.kind == "integer":
                 return int(units)
@@ -167,10 +178,10 @@ class Grid:
             SchemaError: The precision is not a whole multiple of the step.
         """
         try:
-            width = _EXACT.divide(_number(precision), self.step)
+            width = EXACT.divide(_number(precision), self.step)
         except (ValueError, DecimalException):
             width = Decimal(0)
-        if not 0 < width < LIMIT or width != int(width):
+        if not 0 < width <= LIMIT // 2 or width != int(width):
             raise SchemaError(
                 f"precision of {self.name!r}: must be a multiple of its step {self.step}"
             )

@@ -23,15 +23,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
-from decimal import (
-    Context,
-    Decimal,
-    DivisionByZero,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-    localcontext,
-)
+from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -39,9 +31,8 @@ from typing import Any, Final
 import tomli_w
 
 from thinveil.errors import SchemaError
-from thinveil.language.schema import KINDS, Attribute, Categories, Grid, Schema
+from thinveil.language.schema import EXACT, KINDS, Attribute, Categories, Grid, Schema
 
-_EXACT = Context(prec=500, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 _GRID_KEYS: Final = frozenset({"name", "kind", "step", "lower", "upper", "missing"})
 _CATEGORY_KEYS: Final = frozenset({"name", "kind", "values", "missing"})
 
@@ -108,7 +99,7 @@ def parse_schema(text: str, where: str = "the schema") -> Schema:
     if not tables:
         raise SchemaError(f"{where}: there is no [[attribute]] in it; a schema needs at least one")
     try:
-        with localcontext(_EXACT):
+        with localcontext(EXACT):
             attributes = tuple(
                 _attribute(table, f"attribute {number}")
                 for number, table in enumerate(tables, start=1)
@@ -201,7 +192,7 @@ def write_schema(schema: Schema, comments: Iterable[str] = ()) -> str:
     Raises:
         SchemaError: A bound or a text cannot be written in TOML.
     """
-    with localcontext(_EXACT):
+    with localcontext(EXACT):
         tables = [_table(attribute) for attribute in schema]
     lines = [line for comment in comments for line in comment.splitlines() or [""]]
     head = "".join(f"# {_printable(line)}".rstrip() + "\n" for line in lines)
