@@ -400,8 +400,9 @@ def test_a_binary_attribute_costs_one_question(claim: Claim, universe: Any) -> N
 
 
 @pytest.mark.parametrize("k", [0, 1])
-def test_a_prior_saves_questions_where_it_holds(k: int) -> None:
-    data = one_column(list(range(0, 1000, 50)), lower=0, upper=10**6)
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_prior_saves_questions_where_it_holds(k: int, missing: bool) -> None:
+    data = one_column(list(range(0, 1000, 50)), lower=0, upper=10**6, missing=missing)
     schema = Schema((Grid("id"), data.schema[0]))
     table_ = np.column_stack([np.arange(20), data.codes])
     world = World(Dataset(schema, table_), idp(k) if k else unprotected())
@@ -412,7 +413,9 @@ def test_a_prior_saves_questions_where_it_holds(k: int) -> None:
         return asked(attack, world)
 
     assert cost((340, 360)) < cost(None) <= cost((0, 10)) - 1
-    assert cost((350, 350)) == 3  # two to see that the person is there and alone, one to check
+    # two to see that the person is there and alone, one to check; then no value is missing
+    assert cost((350, 350)) == 3
+    assert cost((350, 351)) == 4
 
 
 @settings(max_examples=60)

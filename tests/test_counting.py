@@ -135,6 +135,14 @@ def test_a_union_is_the_sum_of_its_boxes(counter: Counter) -> None:
     ) == [4, 3, 8]
 
 
+def test_an_unknown_cell_stays_empty_whatever_was_asked_before(counter: Counter) -> None:
+    cells = Cells.points((0,), [[3], [99]])
+    cell, column, zeros = np.array([0, 1]), np.array([2, 2]), np.zeros(2, np.int64)
+    for low, high in ([2, 2], [9, 9]), ([0, 1], [2, 2]), ([1, 1], [2, 2]), ([0, 0], [1, 2]):
+        batch = QueryBatch(cells, cell, column, np.array(low), np.array(high), zeros)
+        assert counter.count(batch).tolist() == by_hand(TABLE, batch)
+
+
 def test_a_table_of_one_record() -> None:
     for kind in COUNTERS:
         counter = kind(np.array([[5]], np.int64, order="F"))

@@ -212,7 +212,7 @@ def attack_with(attack: Attack[Any], target: Any) -> Run[Any]:
     """Run an attack to its end, which no attack on a small world is far from."""
 
     def observe(meter: Meter, about: About) -> None:
-        assert meter.rounds < 20_000, f"the attack does not end: {about.label}"
+        assert meter.rounds < 8_000, f"the attack does not end: {about.label}"
 
     ended = run(attack, target, schedule_for(target.facts.claim), observer=observe)
     assert ended.ending == "complete", ended.reason
