@@ -245,8 +245,70 @@ def test_resume_takes_no_other_options_and_no_other_table(small, capsys):
     assert code == 1
     assert "another table" in message
     code, message = refused(capsys, "audit", small, "--transcript", "run.transcript")
-    assert code == 1
+    assert code == 2
     assert "exists already" in message
+
+
+def test_results_never_overwrite_the_table(small, capsys):
+    for option in ("--json", "--output", "--transcript"):
+        code, message = refused(capsys, "audit", small, option, small)
+        assert code == 2
+        assert option in message
+    code, _ = refused(capsys, "audit", small, "--json", "x", "--output", "x")
+    assert code == 2
+    code, message = refused(capsys, "audit", small, "--output", "nowhere/x.csv")
+    assert "--output" in message
+    assert Path(small).read_text() == SMALL
+
+
+def test_files_are_written_before_anything_is_printed(small):
+    script = f"thinveil audit {small} --json out.json --output out.csv > /dev/full"
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    done = subprocess.run(
+        ["sh", "-c", script.replace("thinveil", f"{sys.executable} -m thinveil")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert json.loads(Path("out.json").read_text())["exact"] is True
+    assert len(Path("out.csv").read_text().splitlines()) == 6
+
+
+def test_a_poor_terminal_loses_nothing():
+    Path("odd.csv").write_text(PAY, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "thinveil", "audit", "odd.csv"],
+        capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert b"recovered all 4 records exactly" in done.stdout
+
+
+def test_a_damaged_transcript_is_mended_with_a_notice(small, capsys):
+    audit(small, "--transcript", "run.transcript")
+    whole = Path("run.transcript").read_bytes()
+    Path("run.transcript").write_bytes(whole[:-11] + b"garbage")
+    Path("other.csv").write_text(SMALL.replace("60", "61"))
+    refused(capsys, "audit", "other.csv", "--resume", "run.transcript")
+    assert Path("run.transcript").read_bytes() == whole[:-11] + b"garbage"
+    code, result = audit("--resume", "run.transcript")
+    assert (code, result["exact"]) == (0, True)
+    assert "damaged" in result["notice"]
+    assert audit("--resume", "run.transcript")[1]["notice"] == ""
+    assert Path("run.transcript.damaged").read_bytes().endswith(b"garbage")
+
+
+def test_a_long_public_list_is_pointed_out(capsys):
+    rows = "".join(f"{i}.5,{i * 7 % 50},x\n" for i in range(60))
+    Path("na.csv").write_text(f"pay,age,job\n{rows}NA,1,x\n")
+    assert run(["audit", "na.csv"]) == 0
+    captured = capsys.readouterr()
+    assert "the column 'pay' has 61 different texts" in captured.err
+    assert "--missing" in captured.err
+    assert "alone gets 61 as well" not in captured.out
+    assert run(["audit", "na.csv", "--missing", "NA"]) == 0
+    assert "different texts" not in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals work differently on Windows")
@@ -280,14 +342,14 @@ def test_ctrl_c_writes_a_transcript_and_says_how_to_go_on(tmp_path):
 
 
 BAD = {
-    "epsilon zero": (["--epsilon-per-query", "0"], 1, "above zero"),
-    "epsilon negative": (["--epsilon", "-1"], 1, "above zero"),
-    "epsilon text": (["--epsilon-per-query", "small"], 1, "must be a number"),
-    "epsilon nan": (["--epsilon", "nan"], 1, "above zero"),
-    "epsilon overflows": (["--epsilon-per-query", "1e-305"], 1, "overflow"),
+    "epsilon zero": (["--epsilon-per-query", "0"], 2, "above zero"),
+    "epsilon negative": (["--epsilon", "-1"], 2, "above zero"),
+    "epsilon text": (["--epsilon-per-query", "small"], 2, "must be a number"),
+    "epsilon nan": (["--epsilon", "nan"], 2, "above zero"),
+    "epsilon overflows": (["--epsilon-per-query", "1e-305"], 2, "overflow"),
     "two budgets": (["--epsilon", "1", "--epsilon-per-query", "1"], 2, "exclude each other"),
-    "epsilons zero": (["--epsilons", "0.1,0"], 1, "above zero"),
-    "cap zero": (["--cap", "0"], 1, "above zero"),
+    "epsilons zero": (["--epsilons", "0.1,0"], 2, "above zero"),
+    "cap zero": (["--cap", "0"], 2, "above zero"),
     "unprotected with a budget": (
         ["--mechanism", "unprotected", "--epsilon", "1"], 2, "claims no privacy loss",
     ),
@@ -296,7 +358,7 @@ BAD = {
     "unknown mechanism": (["--mechanism", "magic"], 2, "magic"),
     "unknown attack": (["--attack", "magic"], 2, "magic"),
     "unknown strategy": (["--strategy", "magic"], 2, "magic"),
-    "unknown column": (["--attack", "column", "--column", "shoe"], 1, "no column 'shoe'"),
+    "unknown column": (["--attack", "column", "--column", "shoe"], 2, "no column 'shoe'"),
     "unknown known": (["--attack", "membership", "--known", "shoe=1"], 2, "no column 'shoe'"),
     "known without equals": (["--attack", "membership", "--known", "age"], 2, "COLUMN=VALUE"),
     "known twice": (
@@ -313,9 +375,9 @@ BAD = {
         ["--attack", "attribute", "--known", "age=60", "--column", "age"], 2, "both known",
     ),
     "order twice": (["--order", "age,age"], 2, "twice"),
-    "order unknown": (["--order", "age,shoe"], 1, "no column 'shoe'"),
-    "precision off the step": (["--precision", "age=0.5"], 1, "multiple of its step"),
-    "precision of a category": (["--precision", "job=2"], 1, "categories"),
+    "order unknown": (["--order", "age,shoe"], 2, "no column 'shoe'"),
+    "precision off the step": (["--precision", "age=0.5"], 2, "multiple of its step"),
+    "precision of a category": (["--precision", "job=2"], 2, "categories"),
     "prior backwards": (
         ["--attack", "attribute", "--known", "age=60", "--prior", "pay=5..1"], 2, "above HIGH",
     ),
@@ -371,6 +433,7 @@ BAD_TABLES = {
     "huge integer": ("a,b\n1,2\n99999999999999999999999,3\n", "too large"),
     "open quote": ('a,b\n"1,2\n', "quot"),
     "latin": (b"a,b\n\xe9,2\n", "--encoding"),
+    "compressed": (b"\x1f\x8b\x08\x00rest", "unpack"),
 }
 
 

@@ -35,6 +35,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "bounded": {"mechanism": "idp", "universe": "bounded", "seed": 14},
     "unprotected": {"mechanism": "unprotected"},
 }
+BUDGETS = {
+    kind: {name: value for name, value in each.items() if name.startswith("epsilon")}
+    for kind, each in KINDS.items()
+}
+"""What is left to choose where a target brings its own mechanism."""
 
 
 @dataclass
@@ -77,7 +82,7 @@ def curator_for(kind: str, data: Dataset = DATA) -> Curator:
 def heard_of(kind: str) -> tuple[Verdict, Log]:
     """Return an undisturbed run and everything it was answered."""
     log = Log()
-    return thinveil.audit(Breaking(curator_for(kind), log), truth=DATA, **KINDS[kind]), log
+    return thinveil.audit(Breaking(curator_for(kind), log), truth=DATA, **BUDGETS[kind]), log
 
 
 def assert_same(verdict: Verdict, whole: Verdict) -> None:
@@ -111,7 +116,7 @@ def test_every_single_place_to_stop(kind: str, tmp_path: Path) -> None:
                 Breaking(curator_for(kind), mine, stop, after),
                 truth=DATA,
                 transcript=path,
-                **KINDS[kind],
+                **BUDGETS[kind],
             )
             assert broken.run.ending == "interrupted"
             assert broken.exit_code == 3
@@ -143,7 +148,7 @@ def test_several_interruptions_in_a_row(
     path = tmp_path_factory.mktemp("resume") / "run"
     mine = Log()
     place = 1
-    rest: dict[str, Any] = {"transcript": path, **KINDS[kind]}
+    rest: dict[str, Any] = {"transcript": path, **BUDGETS[kind]}
     for step, after in stops:
         place = min(place + step, whole.run.meter.rounds)
         broken = thinveil.audit(Breaking(curator_for(kind), mine, place, after), truth=DATA, **rest)
@@ -163,7 +168,7 @@ def test_several_interruptions_in_a_row(
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Verdict]:
     path = tmp_path_factory.mktemp("finished") / "run"
-    verdict = thinveil.audit(curator_for("idp"), truth=DATA, transcript=path, **KINDS["idp"])
+    verdict = thinveil.audit(curator_for("idp"), truth=DATA, transcript=path, **BUDGETS["idp"])
     return path.read_bytes(), verdict
 
 
@@ -209,7 +214,7 @@ def test_a_transcript_cut_anywhere_is_cut_back_and_goes_on(
         assert [number for _, number in log.sent] == list(
             range(kept + 1, whole.run.meter.rounds + 1)
         )
-        assert ("cut back" in verdict.notice) == (end not in whole_frames)
+        assert ("damaged" in verdict.notice) == (end not in whole_frames)
         if verdict.notice:
             assert f"number {kept}" in verdict.notice
     mended, _ = resumed(content[: len(content) - 3], tmp_path / "cut")
@@ -232,7 +237,7 @@ def test_a_flipped_bit_in_the_tail_is_noticed(
         assert_same(verdict, whole)
         start = max(end for end in ends if end <= place)
         assert verdict.run.meter.replayed == answered_before(content, start)
-        assert "cut back" in verdict.notice
+        assert "damaged" in verdict.notice
 
 
 @pytest.mark.parametrize("end", [0, 1, 20])
@@ -306,11 +311,9 @@ def test_an_existing_file_is_never_written_over(tmp_path: Path) -> None:
     assert path.read_text() == "mine"
 
 
-def test_a_resumed_run_brings_its_own_options(
-    finished: tuple[bytes, Verdict], tmp_path: Path
-) -> None:
+def test_a_resumed_run_brings_its_own_options(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    path.write_bytes(finished[0])
+    thinveil.audit(DATA, transcript=path, **KINDS["idp"])
     with pytest.raises(UsageError, match="own options"):
         thinveil.audit(DATA, resume=path, k=2)
     verdict = thinveil.audit(DATA, resume=path)
@@ -335,7 +338,7 @@ def test_an_interruption_without_a_transcript_leaves_one(
     whole, log = heard_of("total")
     mine = Log()
     target = Breaking(curator_for("total"), mine, 5, after)
-    broken = thinveil.audit(target, truth=DATA, **KINDS["total"])
+    broken = thinveil.audit(target, truth=DATA, **BUDGETS["total"])
     (path,) = tmp_path.iterdir()
     assert broken.transcript == path.name
     assert path.suffix == ".transcript"
@@ -366,7 +369,7 @@ def test_a_target_that_dies_leaves_a_transcript_to_resume(
             return super().answer(batch)
 
     whole, _ = heard_of("idp")
-    broken = thinveil.audit(Dying(curator_for("idp")), truth=DATA, **KINDS["idp"])
+    broken = thinveil.audit(Dying(curator_for("idp")), truth=DATA, **BUDGETS["idp"])
     assert broken.run.ending == "target"
     assert broken.exit_code == 1
     assert broken.transcript is not None

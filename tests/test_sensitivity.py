@@ -129,7 +129,7 @@ def test_the_formula_equals_moving_the_count_by_up_to_k(k: int) -> None:
         for c, b in product(range(n + 1), range(n)):
             reach = range(max(0, c - k), min(n, c + k) + 1)
             sensitive = len({other > b for other in reach}) == 2
-            assert KLocal(k).at(np.array([c]), np.array([b])).tolist() == [float(sensitive)]
+            assert KLocal(k).at(np.array([c]), np.array([b]), n, 1.0).tolist() == [float(sensitive)]
 
 
 def test_a_bounded_universe_answers_exactly_what_an_unbounded_one_blurs() -> None:
@@ -225,7 +225,8 @@ def test_below_2k_records_different_tables_look_alike() -> None:
     k, n = 2, 3
     noisy = {
         c: tuple(
-            KLocal(k).at(np.array([c]), np.array([b])).item() or float(c > b) for b in range(n)
+            KLocal(k).at(np.array([c]), np.array([b]), n, 1.0).item() or float(c > b)
+            for b in range(n)
         )
         for c in range(n + 1)
     }

@@ -99,8 +99,62 @@ def test_a_cap_holds_for_targets_without_a_ledger(data):
 
 def test_a_mechanism_that_lies_about_being_exact_is_caught(data):
     target = Wrapped(data, thinveil.unprotected(), lambda i, v: v + 0.25)
-    with pytest.raises(thinveil.ThinveilError, match="other than 0 or 1"):
-        thinveil.audit(target)
+    verdict = thinveil.audit(target)
+    assert verdict.exit_code == 1
+    assert "other than 0 or 1" in verdict.run.reason
+
+
+@pytest.mark.parametrize("strategy", ["published", "linear"])
+@pytest.mark.parametrize("attack", ["column", "dataset"])
+@pytest.mark.parametrize("seed", range(12))
+def test_contradicting_answers_end_the_run(attack, strategy, seed):
+    """Noise passed off as truth must never keep an attack busy for ever."""
+
+    class Dice:
+        schema = thinveil.Schema((thinveil.Grid("age", lower=0, upper=30),))
+        facts = thinveil.PublicFacts(9, schema, thinveil.unprotected())
+        rng = np.random.default_rng(seed)
+
+        def answer(self, batch):
+            if seed < 2:
+                return np.full(batch.queries, float(seed))
+            return self.rng.integers(0, 2, batch.queries)
+
+    which = {"columns": ["age"]} if attack == "column" else {}
+    verdict = thinveil.audit(Dice(), attack=attack, strategy=strategy, **which)
+    assert verdict.run.ending in ("complete", "target")
+    if seed == 0 and strategy == "published":
+        assert "contradict" in verdict.run.reason
+
+
+def test_settings_that_contradict_the_target_are_refused(data):
+    target = thinveil.Curator(data, thinveil.idp(1), seed=7)
+    for settings in ({"k": 3}, {"mechanism": "unprotected"}, {"universe": "bounded"}, {"seed": 8}):
+        with pytest.raises(UsageError, match="has its own"):
+            thinveil.audit(target, **settings)
+    assert thinveil.audit(target, k=1, seed=7).seed == 7
+
+
+def test_a_cap_holds_for_a_curator_too_and_runs_are_told_apart(data):
+    target = thinveil.Curator(data, thinveil.idp(1))
+    assert thinveil.audit(target, cap="1e-9").run.ending == "cap"
+    first, second = (
+        thinveil.audit(target, attack="membership", known={"age": 44}) for _ in range(2)
+    )
+    assert first.run.spent == second.run.spent == Fraction(2, 10**10)
+
+
+def test_whole_numbers_are_asked_for(data):
+    for settings in ({"k": 1.5}, {"k": "2"}, {"seed": 0.5}):
+        with pytest.raises(UsageError, match="whole number"):
+            thinveil.audit(data, **settings)
+
+
+def test_prior_bounds_as_a_pair(data):
+    verdict = thinveil.audit(
+        data, attack="attribute", known={"age": 44}, columns=["salary"], priors={"salary": (0, 9)}
+    )
+    assert verdict.exit_code == 0
 
 
 def test_an_attack_is_a_plain_generator(data):

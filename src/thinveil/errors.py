@@ -4,7 +4,8 @@
 
     ThinveilError
     ├── UsageError            the request itself makes no sense
-    │   └── TooManyQueries    it makes sense, but needs an explicit go-ahead
+    │   ├── TooManyQueries    it makes sense, but needs an explicit go-ahead
+    │   └── EpsilonError      an epsilon that cannot be used (also a BudgetError)
     ├── SchemaError           a schema cannot be read or contradicts itself
     ├── DataError             a table cannot be read or does not fit its schema
     ├── QueryError            a batch of questions is malformed
@@ -13,6 +14,7 @@
     ├── EvidenceError         an answer cannot come from the claimed mechanism
     ├── TargetError           a target failed or answered nonsense
     ├── TranscriptError       a transcript is damaged or belongs elsewhere
+    ├── OutputError           a result cannot be written
     └── MissingExtra          an optional dependency is not installed
 
 A message says what was wrong, where, and what to do next. It never holds a
@@ -52,6 +54,10 @@ class BudgetSpent(BudgetError):
     """The cap refuses a batch. Nothing of the batch was answered."""
 
 
+class EpsilonError(UsageError, BudgetError):
+    """An epsilon is not a number, not above zero, or too small or large for doubles."""
+
+
 class EvidenceError(ThinveilError):
     """An answer cannot come from the claimed mechanism."""
 
@@ -62,6 +68,10 @@ class TargetError(ThinveilError):
 
 class TranscriptError(ThinveilError):
     """A transcript is damaged, or belongs to another run or target."""
+
+
+class OutputError(ThinveilError):
+    """A result cannot be written where it should go."""
 
 
 class MissingExtra(ThinveilError):

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from thinveil.errors import EvidenceError
-from thinveil.language.claims import Claim
+from thinveil.language.claims import Claim, Constants, Extent
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Codes, Floats, QueryBatch
+from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 
 BELOW: Final = 0
 """Exactly 0 came back: c <= b - k."""
@@ -53,7 +53,7 @@ class ErrorBound:
         """Count the answers of one batch."""
         if claim.protected and epsilon is not None:
             worst = epsilon if isinstance(epsilon, float) else float(np.max(epsilon))
-            self.total += queries * exactness_error(claim, worst)
+            self.total = min(1.0, self.total + queries * exactness_error(claim, worst))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,48 +76,54 @@ class Evidence:
 
 
 def weigh(facts: PublicFacts, batch: QueryBatch, answers: Answers) -> Evidence:
-    """Return what each answer of a batch tells about its count.
+    """Return what the answers of a batch tell about each count.
 
-    A trivial threshold tells nothing: its row is flat. The true bit and the sensitivity of
-    every segment come from the claim, evaluated at one count inside the segment.
+    The law of every segment comes from the claim, at one count inside the segment. A trivial
+    threshold and a constant predicate tell nothing: their rows are flat.
     """
-    threshold = np.minimum(np.maximum(batch.threshold, -1), facts.records)
-    breakpoints = facts.claim.sensitivity.breakpoints(threshold)
+    claim, records = facts.claim, facts.records
+    constant = Constants(Extent.of(facts.schema, claim.universe)).among(batch)
+    threshold = np.minimum(np.maximum(batch.threshold, -1), records)
+    told = ~constant & (threshold >= 0) & (threshold < records)
+    breakpoints = claim.sensitivity.breakpoints(threshold, records)
     inside = np.concatenate([breakpoints[:, :1], breakpoints + 1], axis=1)
-    levels = np.broadcast_to(threshold[:, None], inside.shape)
-    bit = (inside > levels).astype(np.float64)
-    scale = facts.claim.sensitivity.at(inside, levels) + facts.claim.offset
-    loglik = np.zeros(inside.shape)
-    for question in np.flatnonzero((threshold >= 0) & (threshold < facts.records)).tolist():
-        epsilon = answers.epsilon
-        if isinstance(epsilon, np.ndarray):
-            epsilon = float(epsilon[question])
-        row = answers.row(question)
-        for segment in range(inside.shape[1]):
-            loglik[question, segment] = _loglik(
-                facts.claim, row, bit[question, segment], scale[question, segment], epsilon
-            )
-    return Evidence(breakpoints, loglik)
+    epsilon = answers.epsilon
+    if isinstance(epsilon, np.ndarray):
+        epsilon = epsilon[:, None]
+    bit, scale = claim.law(
+        inside,
+        np.broadcast_to(threshold[:, None], inside.shape),
+        np.broadcast_to(constant[:, None], inside.shape),
+        records,
+        epsilon,
+    )
+    repeats = np.broadcast_to(answers.repeats, threshold.shape)
+    rate = np.divide(
+        1.0 if epsilon is None else epsilon, scale, out=np.ones(scale.shape), where=scale > 0
+    )
+    row = np.repeat(np.arange(len(threshold)), repeats)
+    each = _loglik(claim, answers.values[:, None], bit[row], scale[row], rate[row])
+    loglik = np.add.reduceat(each, np.cumsum(repeats) - repeats, axis=0)
+    return Evidence(breakpoints, np.where(told[:, None], loglik, 0.0))
 
 
-def _loglik(claim: Claim, row: Floats, bit: float, scale: float, epsilon: float | None) -> float:
-    """Return the log-likelihood of a row of answers where bit and scale are given."""
-    if scale == 0.0:
-        return 0.0 if (row == bit).all() else -np.inf
-    assert epsilon is not None
-    rate = epsilon / scale
+def _loglik(claim: Claim, value: Floats, bit: Flags, scale: Floats, rate: Floats) -> Floats:
+    """Return the log-likelihood of single answers, given true bits, scales and epsilon/scale."""
+    far = np.abs(value - bit)
+    with np.errstate(divide="ignore"):
+        exact = np.log((far == 0).astype(np.float64))
     if claim.post == "integer":
-        far = np.abs(row - bit)
-        beside = np.log(0.5 * -np.expm1(-rate)) - rate * (far - 0.5)
-        return float(np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside).sum())
-    if claim.post == "binary":
+        beside = np.log(-0.5 * np.expm1(-rate)) - rate * (far - 0.5)
+        noisy = np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside)
+    elif claim.post == "binary":
         flipped = 0.5 * np.exp(-rate / 2)
-        return float(np.log(np.where(row == bit, 1 - flipped, flipped)).sum())
-    density = np.log(rate / 2) - rate * np.abs(row - bit)
-    if claim.offset:
-        return float(density.sum())
-    by_chance = np.log(exactness_error(claim, epsilon))
-    return float(np.where((row == 0) | (row == 1), by_chance, density).sum())
+        noisy = np.log(np.where(far == 0, 1 - flipped, flipped))
+    else:
+        noisy = np.log(rate / 2) - rate * far
+        if claim.offset == 0:
+            by_chance = np.log(_GRAIN * (1.0 + rate))
+            noisy = np.where((value == 0) | (value == 1), by_chance, noisy)
+    return np.where(scale > 0, noisy, exact)
 
 
 def zones(claim: Claim, answers: Answers) -> list[int]:

@@ -38,7 +38,7 @@ class ColumnFound:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsFound:
-    """Some columns, each by itself; None while one is being searched."""
+    """Some columns, each by itself; those still being searched are left out."""
 
     columns: tuple[ColumnFound, ...]
 

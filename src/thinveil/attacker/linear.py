@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinveil.attacker.evidence import BELOW, NOISY
-from thinveil.attacker.search import Axis, Rules, Search, Values
+from thinveil.attacker.search import Axis, Rules, Search, Values, contradiction
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
@@ -24,9 +24,11 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
             if zone == BELOW:
                 return b
         elif zone == NOISY and before != NOISY:
-            return b - 1 + k + 1
-        elif zone != NOISY and before == NOISY:
+            return b + k  # the lower boundary is b - 1, the count lies k + 1 above it
+        elif zone == BELOW and before == NOISY:
             return b - k
+        elif zone != before:
+            raise contradiction()
         before = zone
     return k if before == NOISY else n
 

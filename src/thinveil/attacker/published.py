@@ -8,7 +8,7 @@ thresholds are skipped under protection and asked without it, as the paper count
 from __future__ import annotations
 
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
-from thinveil.attacker.search import Axis, Rules, Search, Values
+from thinveil.attacker.search import Axis, Rules, Search, Values, contradiction
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
@@ -19,7 +19,7 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     """
     n, k = rules.n, rules.k
     lo, hi = 0, min(most + max(k, 1), n)
-    while True:
+    while lo <= hi:
         mid = (lo + hi) // 2
         zone = (yield low, high, mid) if mid < n else BELOW
         if zone == BELOW:
@@ -32,6 +32,8 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
             lo, hi = mid + 1, min(hi, mid + 2 * k)
         else:
             lo = mid + 1
+    else:
+        raise contradiction()
     if mid < n or most <= n - k:
         return mid - k
     fewest = n - k
@@ -72,7 +74,7 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
     none, every = axis.limits if rules.bounded else (start - 1, top)
     if s + k <= n:
         b = s + k - 1
-        while True:
+        while lo <= hi:
             mid = (lo + hi) // 2
             if mid <= none or (mid <= every and (yield start, mid, b) == BELOW):
                 lo = mid + 1
@@ -80,8 +82,9 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
                 return mid - 1
             else:
                 hi = mid
+        raise contradiction()
     b = s - 1 - k
-    while True:
+    while lo <= hi:
         mid = (lo + hi) // 2
         if mid - 1 > none and (mid - 1 > every or (yield start, mid - 1, b) == ABOVE):
             hi = mid - 1
@@ -89,6 +92,7 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
             return mid - 1
         else:
             lo = mid + 1
+    raise contradiction()
 
 
 def only(rules: Rules, axis: Axis) -> Search[int]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil.attacker.evidence import ABOVE, BELOW, zones
-from thinveil.errors import SchemaError, UsageError
+from thinveil.errors import EvidenceError, SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING
@@ -56,6 +56,8 @@ class Rules:
                 f"the mechanism {facts.claim.name} always adds noise or rounds its answers; these "
                 "searches need answers that are exact where nothing is noisy"
             )
+        if facts.claim.protected and facts.claim.k is None:
+            raise UsageError(f"these searches do not know the mechanism {facts.claim.name}")
         return Rules(facts.records, facts.claim.k or 0, facts.claim.universe == "bounded")
 
     def threshold(self, t: int) -> int:
@@ -65,6 +67,14 @@ class Rules:
     def exceeds(self, t: int, zone: int) -> bool:
         """Read the answer at `threshold(t)`: is c > t?"""
         return zone != BELOW if t + self.k < self.n else zone == ABOVE
+
+
+def contradiction() -> EvidenceError:
+    """Return the error for answers that no table explains."""
+    return EvidenceError(
+        "the answers contradict each other: the target does not do what it claims, or an answer "
+        "was misread"
+    )
 
 
 def exceeds(rules: Rules, low: int, high: int, t: int) -> Search[bool]:
@@ -202,13 +212,12 @@ def _batch(
     flat = np.fromiter(chain.from_iterable(asked), np.int64, 3 * len(asked))
     low, high, threshold = np.ascontiguousarray(flat.reshape(-1, 3).T)
     if (width != 1).any():
-        low = _scaled(low, width)
-        high = _scaled(high, width)
+        low, high = scaled(low, width), scaled(high, width)
     return QueryBatch(cells, cell, column, low, high, threshold, about=about)
 
 
-def _scaled(ends: Codes, width: npt.ArrayLike) -> Codes:
+def scaled(ends: Codes, width: npt.ArrayLike) -> Codes:
     """Turn coarse steps into codes; the ends around missing values stay what they are."""
     fixed = (ends == MISSING) | (ends == LOWEST) | (ends == INFINITE)
-    scaled: Codes = np.where(fixed, ends, np.maximum(np.where(fixed, 0, ends) * width, LOWEST))
-    return scaled
+    codes: Codes = np.where(fixed, ends, np.maximum(np.where(fixed, 0, ends) * width, LOWEST))
+    return codes

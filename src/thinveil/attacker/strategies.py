@@ -62,12 +62,15 @@ class Strategy:
     def check(self, rules: Rules, axes: Sequence[Axis], groups: int, force: bool) -> None:
         """Refuse to start what would ask too much, unless told to go ahead.
 
+        Axes whose bounds are not known yet are left out; call again when they are.
+
         Raises:
             TooManyQueries: The bound is above ten million and `force` is not set.
         """
         if self.estimate is None or force:
             return
-        queries = self.estimate(rules, axes, groups)
+        known = [axis for axis in axes if axis.lower is not None]
+        queries = self.estimate(rules, known, groups)
         if queries > MOST_QUERIES:
             raise TooManyQueries(
                 f"the {self.name} strategy may ask up to {queries:,} queries here, above "

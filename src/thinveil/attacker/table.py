@@ -10,7 +10,16 @@ import numpy as np
 
 from thinveil.attacker.found import ColumnFound, ColumnsFound, CountFound, TableFound
 from thinveil.attacker.limits import with_limits
-from thinveil.attacker.search import Attack, Axis, Rules, Values, Work, axes_of, side_by_side
+from thinveil.attacker.search import (
+    Attack,
+    Axis,
+    Rules,
+    Values,
+    Work,
+    axes_of,
+    scaled,
+    side_by_side,
+)
 from thinveil.attacker.strategies import Strategy
 from thinveil.errors import UsageError
 from thinveil.language.claims import Extent
@@ -68,6 +77,8 @@ def columns(
     """Reconstruct columns, each by itself (Algorithm 2); they are searched side by side."""
     rules = Rules.of(facts)
     axes = [axes_of(facts, widths)[column] for column in wanted]
+    for axis in axes:
+        strategy.check(rules, [axis], 1, force)
     axes = yield from with_limits(facts, strategy, axes)
     for axis in axes:
         strategy.check(rules, [axis], 1, force)
@@ -75,7 +86,7 @@ def columns(
     def so_far(results: list[Any]) -> ColumnsFound:
         return ColumnsFound(
             tuple(
-                _column(axis, result)
+                column_found(axis, result)
                 for axis, result in zip(axes, results, strict=True)
                 if result is not None
             )
@@ -103,7 +114,8 @@ def _known(values: Values) -> Any:
     yield
 
 
-def _column(axis: Axis, values: Values) -> ColumnFound:
+def column_found(axis: Axis, values: Values) -> ColumnFound:
+    """Return the values of a search as codes, in order."""
     return ColumnFound(
         axis.column, sorted((axis.code(step), count) for step, count in values), axis.width
     )
@@ -143,6 +155,7 @@ def table(
         counts=np.array([rules.n], np.int64),
         widths=tuple(axis.width for axis in axes),
     )
+    strategy.check(rules, axes, 1, force)
     axes = yield from with_limits(facts, strategy, axes, lambda: nothing)
     axes = in_order(axes, order)
     strategy.check(rules, axes, 1, force)
@@ -191,5 +204,4 @@ def _split(codes: Codes, axis: Axis, results: Sequence[Values]) -> tuple[Codes, 
     parent = np.repeat(np.arange(len(results)), [len(result) for result in results])
     steps = np.array([step for result in results for step, _ in result], np.int64)
     counts = np.array([count for result in results for _, count in result], np.int64)
-    own = np.where(steps == MISSING, MISSING, np.where(steps == MISSING, 0, steps) * axis.width)
-    return parent, np.column_stack([codes[parent], own]), counts
+    return parent, np.column_stack([codes[parent], scaled(steps, axis.width)]), counts

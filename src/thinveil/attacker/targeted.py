@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from thinveil.attacker.evidence import NOISY
-from thinveil.attacker.found import ColumnFound, PeopleFound, PersonFound
+from thinveil.attacker.found import PeopleFound, PersonFound
 from thinveil.attacker.limits import doubled, with_limits
 from thinveil.attacker.search import (
     Attack,
@@ -21,7 +21,7 @@ from thinveil.attacker.search import (
     side_by_side,
 )
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.table import cell_of
+from thinveil.attacker.table import cell_of, column_found
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, About, Cells
 from thinveil.language.schema import INFINITE, MISSING
@@ -46,7 +46,7 @@ def membership(
 def _member(strategy: Strategy, rules: Rules) -> Search[PersonFound]:
     present = yield from exceeds(rules, MISSING, INFINITE, 0)
     if strategy.asks_twice and rules.k:
-        zone = yield MISSING, INFINITE, rules.k - 1
+        zone = yield MISSING, INFINITE, rules.k - 1  # as printed; the first question decides
         present = present or zone != NOISY
     return PersonFound(present=present)
 
@@ -65,9 +65,7 @@ def uniqueness(
 def _unique(rules: Rules, present: bool) -> Search[PersonFound]:
     if not present:
         present = yield from exceeds(rules, MISSING, INFINITE, 0)
-        several = yield from exceeds(rules, MISSING, INFINITE, 1)
-    else:
-        several = yield from exceeds(rules, MISSING, INFINITE, 1)
+    several = yield from exceeds(rules, MISSING, INFINITE, 1)
     return PersonFound(present=present, unique=present and not several)
 
 
@@ -132,6 +130,8 @@ def attributes(
     """
     rules = Rules.of(facts)
     axes = [axes_of(facts, widths)[column] for column in wanted]
+    for axis in axes:
+        strategy.check(rules, [axis], len(people), force)
     if len(people) > 1 or strategy.estimate is not None:
         axes = yield from with_limits(facts, strategy, axes)
         for axis in axes:
@@ -152,14 +152,7 @@ def attributes(
             found.append(
                 replace(
                     person,
-                    values=tuple(
-                        ColumnFound(
-                            axis.column,
-                            sorted((axis.code(step), count) for step, count in values),
-                            axis.width,
-                        )
-                        for axis, (values, _) in settled
-                    ),
+                    values=tuple(column_found(axis, values) for axis, (values, _) in settled),
                     prior_failed=tuple(axis.column for axis, (_, held) in settled if not held),
                 )
             )

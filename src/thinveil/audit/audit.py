@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
-from thinveil.errors import ThinveilError, TranscriptError, UsageError
+from thinveil.errors import TranscriptError, UsageError
+from thinveil.language.facts import PublicFacts
 from thinveil.language.schema import Schema
 
 
@@ -72,6 +74,7 @@ def audit(
         raise TranscriptError(
             f"{resume} was recorded on another table or target; its answers mean nothing here"
         )
+    _check_settings(options, target)
     start = time.perf_counter()
     try:
         ended = run(
@@ -84,15 +87,31 @@ def audit(
         )
     except UsageError:
         raise
-    except ThinveilError as error:
-        if _kept(recorded):
-            error.add_note(f"The answers so far are kept in {recorded.path}")
+    except BaseException as error:
+        with suppress(TranscriptError):
+            if _kept(recorded):
+                error.add_note(f"The answers so far are kept in {recorded.path}")
         raise
     seconds = time.perf_counter() - start
     if ended.ending in ("interrupted", "target"):
         _kept(recorded)
     recorded.close()
     return _verdict(options, target, truth, ended, seconds, recorded)
+
+
+def _check_settings(options: Options, target: Target) -> None:
+    """Refuse settings that contradict what a target brings with it."""
+    usual, claim = Options(), target.facts.claim
+    own = {
+        "mechanism": claim.name,
+        "k": claim.k,
+        "universe": claim.universe,
+        "seed": getattr(target, "seed", options.seed),
+    }
+    for name, value in own.items():
+        asked = options.group()[0] if name == "k" else getattr(options, name)
+        if asked != value and asked != getattr(usual, name):
+            raise UsageError(f"{name}: the target has its own, {value}; leave it out")
 
 
 def _kept(transcript: Transcript) -> bool:
@@ -117,7 +136,7 @@ def _settings(settings: dict[str, Any]) -> dict[str, Any]:
             plain[name] = (value,) if isinstance(value, str) else tuple(map(str, value))
     for name in ("priors", "precision"):
         if name in plain:
-            plain[name] = {column: str(value) for column, value in plain[name].items()}
+            plain[name] = {column: _text(value) for column, value in plain[name].items()}
     for name in ("epsilon", "epsilon_per_query", "cap"):
         if plain.get(name) is not None:
             plain[name] = str(plain[name])
@@ -127,11 +146,18 @@ def _settings(settings: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def _text(value: object) -> str:
+    """Write a value, or a pair of bounds as low..high."""
+    return "..".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+
+
 def target_of(
     source: Any, schema: Schema | None, truth: Dataset | None, options: Options
 ) -> tuple[Target, Dataset | None]:
     """Return what to attack, and the truth where it is at hand."""
     if isinstance(source, Target):
+        if not isinstance(source.facts, PublicFacts):
+            raise UsageError("the facts of a target must be thinveil.PublicFacts")
         if schema is not None:
             raise UsageError("a target brings its own schema")
         return source, truth
@@ -161,9 +187,9 @@ def _verdict(
         facts=facts,
         run=ended,
         score=score(found, truth, options.seed) if whole else None,  # type: ignore[arg-type]
-        result=result_of(found, options, facts.schema, truth),
+        result=result_of(found, options, facts, truth),
         seconds=seconds,
-        seed=options.seed if isinstance(target, Curator) else None,
+        seed=target.seed if isinstance(target, Curator) else None,
         transcript=None if transcript.path is None else str(transcript.path),
         notice=transcript.notice,
     )

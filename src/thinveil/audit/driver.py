@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from thinveil.audit.schedule import Schedule
 from thinveil.audit.targets import Restorable, Target, checked, ledger_of
 from thinveil.audit.transcript import Transcript
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.errors import BudgetError, BudgetSpent, TargetError, ThinveilError
+from thinveil.errors import BudgetError, BudgetSpent, EvidenceError, TargetError, ThinveilError
 from thinveil.language.queries import About, Answers, QueryBatch
 
 _T = TypeVar("_T")
@@ -78,7 +79,7 @@ class Run(Generic[_T]):
         ending: Why it ended.
         reason: The sentence that goes with an early ending.
         meter: What was asked.
-        spent: The claimed loss: the target's own ledger where it has one, else the meter's.
+        spent: The claimed loss of this run: by the target's own ledger where it has one.
     """
 
     found: _T
@@ -107,23 +108,25 @@ def run(
         target: Whatever answers.
         schedule: Where each answer's claimed loss comes from.
         transcript: Where batches and answers are kept; its recorded answers are used first.
-        cap: A cap on the claimed loss, kept here for targets without a ledger of their own.
+        cap: A cap on the claimed loss of this run, whatever cap the target has itself.
         observer: Called after each round with the meter and what the batch was about.
 
     Raises:
         ThinveilError: Something is wrong that a later resume cannot mend. Interruptions, a
-            reached cap and a target that dies end the run early instead.
+            reached cap, a target that dies and answers that contradict each other end the
+            run early instead.
     """
     facts = target.facts
     meter = Meter(len(facts.schema))
     own = ledger_of(target)
-    ledger = Ledger(cap if own is None else None)
+    before = own.spent if own is not None else Fraction(0)
+    ledger = Ledger(cap)
     recorded: list[Event] = []
     ending: Ending = "complete"
     reason = ""
     answers: Answers | None = None
     about = About()
-    key = transcript.header.run if transcript else "unrecorded"
+    key = transcript.header.run if transcript else secrets.token_hex(8)
     try:
         with _rare_collections() as each_round:
             while True:
@@ -150,15 +153,13 @@ def run(
                         _restore(target, meter, recorded)
                         recorded = []
                     spend = Spend.of(stamped)
-                    if own is None:
-                        ledger.admit(spend)
+                    ledger.admit(spend)
                     if transcript is not None:
                         transcript.sent(number, digest)
                     answers = checked(_ask(target, stamped), stamped)
                     if transcript is not None:
                         transcript.got(number, digest, answers.values)
-                if own is None:
-                    ledger.charge(spend)
+                ledger.charge(spend)
                 meter.count(batch, facts.records)
                 meter.error.add(facts.claim, batch.queries, stamped.epsilon)
                 observer(meter, about)
@@ -169,11 +170,11 @@ def run(
         ending, reason, found = "cap", str(spent), about.so_far()
     except KeyboardInterrupt:
         ending, reason, found = "interrupted", "the run was interrupted", about.so_far()
-    except TargetError as error:
+    except (TargetError, EvidenceError) as error:
         ending, reason, found = "target", str(error), about.so_far()
     if recorded:
         _restore(target, meter, recorded)
-    return Run(found, ending, reason, meter, (own or ledger).spent)
+    return Run(found, ending, reason, meter, ledger.spent if own is None else own.spent - before)
 
 
 @contextmanager

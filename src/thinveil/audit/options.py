@@ -12,7 +12,7 @@ from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import strategy_named
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, Total, exact_epsilon
-from thinveil.errors import UsageError
+from thinveil.errors import SchemaError, UsageError
 from thinveil.language.claims import Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
 from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
@@ -66,6 +66,8 @@ class Options:
     force: bool = False
 
     def __post_init__(self) -> None:
+        if type(self.k) is not int or type(self.seed) is not int:
+            raise UsageError("the group size k and the seed must be whole numbers")
         if self.attack not in ATTACKS:
             raise UsageError(
                 f"there is no attack {self.attack!r}; choose from {', '.join(ATTACKS)}"
@@ -91,6 +93,10 @@ class Options:
             raise UsageError("the attack column needs --column NAME")
         if self.columns and self.attack not in ("attribute", "column"):
             raise UsageError(f"the attack {self.attack} has no use for --column")
+        if len(set(self.columns)) != len(self.columns):
+            raise UsageError("--column: a column is given twice")
+        if self.present and self.attack != "uniqueness":
+            raise UsageError("--present matters to the attack uniqueness only")
         if self.order and self.attack != "dataset":
             raise UsageError("an order of attributes matters to the attack dataset only")
         if self.priors and self.attack != "attribute":
@@ -130,11 +136,13 @@ class Options:
                 ("--epsilon", self.epsilon),
                 ("--epsilons", self.epsilons),
             )
-            if value
+            if value not in (None, ())
         ]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other: give one of them")
         if not claim.protected:
+            if self.cap is not None:
+                given.append("--cap")
             if given:
                 raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
             return Free()
@@ -143,7 +151,8 @@ class Options:
             total = exact_epsilon(self.epsilon, "--epsilon")
         if total is not None:
             return Total(total)
-        return Fixed(exact_epsilon(self.epsilon_per_query or DEFAULT, "--epsilon-per-query"))
+        each = DEFAULT if self.epsilon_per_query is None else self.epsilon_per_query
+        return Fixed(exact_epsilon(each, "--epsilon-per-query"))
 
     def cap_value(self) -> Fraction | None:
         """Return the cap as an exact number."""
@@ -155,6 +164,12 @@ class Options:
         Raises:
             UsageError: Something asked for does not fit the schema.
         """
+        try:
+            return self._attack(facts)
+        except SchemaError as error:
+            raise UsageError(str(error)) from None
+
+    def _attack(self, facts: PublicFacts) -> Attack[Found]:
         schema = facts.schema
         strategy = strategy_named(self.strategy)
         columns = [schema.column(name) for name in self.columns]
@@ -165,7 +180,7 @@ class Options:
         if self.attack == "column":
             return table.columns(facts, strategy, columns, widths, self.force)
         if self.attack == "count":
-            return table.count(facts, strategy, _box(facts, self.people[0]), self.force)
+            return table.count(facts, strategy, self.box_of(facts), self.force)
         people = self.codes_of_people(facts)
         if self.attack == "membership":
             return targeted.membership(facts, strategy, people)
@@ -195,6 +210,10 @@ class Options:
             force=self.force,
         )
 
+    def box_of(self, facts: PublicFacts) -> dict[int, tuple[int, int]]:
+        """Return the predicate of a count as a box."""
+        return _box(facts, self.people[0])
+
     def widths(self, schema: Schema) -> dict[int, int]:
         """Return, for columns at a coarser precision, how many steps it spans."""
         return {
@@ -221,6 +240,11 @@ def _code(facts: PublicFacts, column: int, text: str, number: int = 1) -> int:
     attribute = facts.schema[column]
     if attribute.missing and text == "":
         return MISSING
+    if text == "":
+        raise UsageError(
+            f"person {number}, column {attribute.name!r}: nothing is given; the same columns must "
+            "be known of all people, and values of this one cannot be missing"
+        )
     try:
         code = attribute.encode(text)
     except ValueError as error:

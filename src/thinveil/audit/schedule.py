@@ -9,11 +9,12 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from thinveil.errors import BudgetError
+from thinveil.errors import BudgetError, EpsilonError
+from thinveil.language.claims import SMALLEST_EPSILON
 from thinveil.language.queries import Floats, QueryBatch
 
-SMALLEST: Final = 1e-300
-"""Below this the noise of some answer could overflow a double."""
+LARGEST: Final = 10**9
+"""Above this, noise could vanish in the rounding of doubles and pass for an exact answer."""
 DEFAULT: Final = "1e-10"
 """The claimed loss of an answer unless the user says otherwise, as in the paper."""
 
@@ -24,22 +25,25 @@ def exact_epsilon(text: object, what: str = "epsilon") -> Fraction:
     """Read an epsilon exactly as written.
 
     Raises:
-        BudgetError: It is not a number, not above zero, or so small that noise overflows.
+        EpsilonError: It is not a number, not above zero, or so small that noise overflows.
     """
     try:
         number = Decimal(str(text).strip())
         usable = number.is_finite() and number > 0
     except InvalidOperation:
-        raise BudgetError(f"{what} must be a number, such as {DEFAULT}") from None
+        raise EpsilonError(f"{what} must be a number, such as {DEFAULT}") from None
     if not usable:
-        raise BudgetError(f"{what} must be a number above zero, not {text}")
-    if number < Decimal(repr(SMALLEST)):
-        raise BudgetError(
+        raise EpsilonError(f"{what} must be a number above zero, not {text}")
+    if number < Decimal(repr(SMALLEST_EPSILON)):
+        raise EpsilonError(
             f"{what} = {text} is so small that noise at this scale overflows a double; "
-            f"use at least {SMALLEST}"
+            f"use at least {SMALLEST_EPSILON}"
         )
-    if number > Decimal("1e300"):
-        raise BudgetError(f"{what} = {text} is too large for a double")
+    if number > LARGEST:
+        raise EpsilonError(
+            f"{what} = {text} is so large that noise could vanish in rounding; use at most "
+            f"{LARGEST:,}"
+        )
     return Fraction(number)
 
 
@@ -90,7 +94,7 @@ class Total:
         else:
             last = drawn + np.cumsum(batch.repeats).astype(np.float64)
         shares: Floats = float(self.epsilon) * _SHARE / (last * last)
-        if shares[-1] < SMALLEST:
+        if shares[-1] < SMALLEST_EPSILON:
             raise BudgetError(
                 "the total epsilon is so small that the share of the next answer would make its "
                 "noise overflow a double; use a larger total"

@@ -17,6 +17,9 @@ from thinveil.language.queries import Answers, QueryBatch
 class Target(Protocol):
     """Something to audit. Conforms: `Curator`, and any object with these two.
 
+    A text attribute `fingerprint`, where there is one, tells two targets with the same public
+    facts apart, so that a transcript of one is refused by the other.
+
     `answer` may return `Answers` or a plain array with one number for each answer wanted,
     the repeats of a question next to each other.
     """
@@ -58,18 +61,14 @@ def checked(answer: object, batch: QueryBatch) -> Answers:
     Raises:
         TargetError: The number of answers is wrong, or one is not a finite number.
     """
-    if isinstance(answer, Answers):
-        values = answer.values
-    else:
-        try:
-            values = np.asarray(answer, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            raise TargetError("the target's answer is not an array of numbers") from None
+    given = answer.values if isinstance(answer, Answers) else answer
+    try:
+        values = np.asarray(given, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise TargetError("the target's answer is not an array of numbers") from None
     wanted = batch.queries
     if values.shape != (wanted,):
         raise TargetError(f"the target gave {values.size} answers where {wanted} were asked for")
     if not np.isfinite(values).all():
         raise TargetError("the target answered with something that is not a finite number")
-    if isinstance(answer, Answers):
-        return answer
     return Answers(values, batch.repeats, batch.epsilon)

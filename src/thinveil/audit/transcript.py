@@ -68,6 +68,8 @@ class Transcript:
         self._file: int | None = None
         self._synced = time.monotonic()
         self._recorded: list[tuple[bytes, bytes]] = []
+        self._unanswered: tuple[int, bytes] | None = None
+        self._resumed: tuple[int, bytes] | None = None
         if path is not None:
             try:
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -77,44 +79,55 @@ class Transcript:
                 ) from None
             except OSError as error:
                 raise TranscriptError(f"cannot write {path}: {error.strerror}") from None
+            _lock(self._file, path)
             self._write(header.line())
+
+    @staticmethod
+    def read_header(path: Path) -> Header:
+        """Return what a transcript is about, and change nothing.
+
+        Raises:
+            TranscriptError: There is no usable transcript at this path.
+        """
+        return _read(path)[0]
 
     @staticmethod
     def resume(path: Path) -> Transcript:
         """Open a transcript to go on with it.
 
-        A tail that was not written whole is cut off; `notice` then says so.
+        A tail that was not written whole is left out, and `notice` says so; the file itself
+        changes only when the run goes on.
 
         Raises:
             TranscriptError: There is no usable transcript at this path.
         """
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise TranscriptError(f"cannot read {path}: {error.strerror}") from None
-        line, _, frames = content.partition(b"\n")
-        try:
-            fields = json.loads(line)
-            if fields["format"] != FORMAT:
-                raise ValueError
-            header = Header(fields["fingerprint"], fields["options"], fields["run"])
-        except (ValueError, KeyError, TypeError):
-            raise TranscriptError(f"{path} is not a transcript that this version reads") from None
+        header, start, content = _read(path)
         transcript = Transcript(header)
         transcript.path = path
-        whole = transcript._parse(frames)
-        if whole < len(frames):
+        end = start + transcript._parse(content[start:])
+        transcript._resumed = (end, content[end:])
+        if end < len(content):
             transcript.notice = (
-                f"the end of {path} was damaged; it was cut back to the last whole batch, "
-                f"number {len(transcript._recorded)}"
+                f"the end of {path} was damaged: it is cut back to the last whole batch, number "
+                f"{len(transcript._recorded)}, and the rest is kept in {_damaged(path)}"
             )
-        try:
-            transcript._file = os.open(path, os.O_WRONLY)
-            os.ftruncate(transcript._file, len(line) + 1 + whole)
-            os.lseek(transcript._file, 0, os.SEEK_END)
-        except OSError as error:
-            raise TranscriptError(f"cannot write {path}: {error.strerror}") from None
         return transcript
+
+    def _reopen(self) -> None:
+        """Get ready to write behind the last whole frame; keep a damaged tail elsewhere."""
+        assert self.path is not None
+        assert self._resumed is not None
+        end, tail = self._resumed
+        self._resumed = None
+        try:
+            if tail:
+                _damaged(self.path).write_bytes(tail)
+            self._file = os.open(self.path, os.O_WRONLY)
+            _lock(self._file, self.path)
+            os.ftruncate(self._file, end)
+            os.lseek(self._file, 0, os.SEEK_END)
+        except OSError as error:
+            raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
 
     def _parse(self, frames: bytes) -> int:
         """Read whole frames; return how many bytes of them are sound."""
@@ -127,10 +140,12 @@ class Transcript:
             (check,) = _CHECK.unpack_from(frames, end)
             if check != zlib.crc32(frames[position:end]):
                 break
+            if number != len(self._recorded) + 1:
+                break
             if kind == _ANSWERED:
-                if number != len(self._recorded) + 1:
-                    break
                 self._recorded.append((digest, frames[position + _FRAME.size : end]))
+            else:
+                self._unanswered = (number, digest)
             position = end + _CHECK.size
         return position
 
@@ -142,7 +157,7 @@ class Transcript:
     @property
     def empty(self) -> bool:
         """Whether nothing was ever recorded here."""
-        return not (self._frames or self._recorded or self._file is not None)
+        return not (self._frames or self._recorded or self.path is not None)
 
     def replay(self, number: int, digest: bytes) -> Floats | None:
         """Return the recorded answers of a batch, or None if it has to be asked.
@@ -154,14 +169,19 @@ class Transcript:
             return None
         recorded, answers = self._recorded[number - 1]
         if recorded != digest:
-            raise TranscriptError(
-                f"batch {number} differs from the recorded one: the transcript belongs to "
-                "another table, other options or another version"
-            )
+            raise _differs(number)
         return np.frombuffer(answers, dtype="<f8").astype(np.float64, copy=False)
 
     def sent(self, number: int, digest: bytes) -> None:
-        """Note that a batch is about to be sent."""
+        """Note that a batch is about to be sent.
+
+        Raises:
+            TranscriptError: Another batch was sent under this number before.
+        """
+        if self._unanswered is not None and self._unanswered[0] == number:
+            if self._unanswered[1] != digest:
+                raise _differs(number)
+            self._unanswered = None
         self._frame(_SENT, number, digest, b"")
 
     def got(self, number: int, digest: bytes, values: Floats) -> None:
@@ -173,6 +193,8 @@ class Transcript:
         self._write(frame + _CHECK.pack(zlib.crc32(frame)))
 
     def _write(self, data: bytes) -> None:
+        if self._resumed is not None:
+            self._reopen()
         if self._file is None:
             self._frames += data
             return
@@ -188,7 +210,7 @@ class Transcript:
 
     def save(self, path: Path) -> None:
         """Write a transcript kept in memory to a file, and keep it there from now on."""
-        if self._file is not None:
+        if self.path is not None:
             return
         kept = bytes(self._frames)
         fresh = Transcript(self.header, path)
@@ -202,3 +224,43 @@ class Transcript:
             os.fsync(self._file)
             os.close(self._file)
             self._file = None
+
+
+def _read(path: Path) -> tuple[Header, int, bytes]:
+    """Return a transcript's header, where its frames start, and its whole content."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise TranscriptError(f"cannot read {path}: {error.strerror}") from None
+    line = content.partition(b"\n")[0]
+    try:
+        fields = json.loads(line)
+        if fields["format"] != FORMAT:
+            raise ValueError
+        header = Header(fields["fingerprint"], fields["options"], fields["run"])
+    except (ValueError, KeyError, TypeError):
+        raise TranscriptError(f"{path} is not a transcript that this version reads") from None
+    return header, len(line) + 1, content
+
+
+def _damaged(path: Path) -> Path:
+    return path.with_name(path.name + ".damaged")
+
+
+def _differs(number: int) -> TranscriptError:
+    return TranscriptError(
+        f"batch {number} differs from the recorded one: the transcript belongs to another table, "
+        "other options or another version"
+    )
+
+
+def _lock(file: int, path: Path) -> None:
+    """Keep a second run from writing to the same transcript, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise TranscriptError(f"{path} is in use by another run") from None

@@ -117,6 +117,7 @@ class Verdict:
             "ended": self.run.ending,
             "reason": self.run.reason,
             "verdict": self.sentence(),
+            "notice": self.notice,
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
             "transcript": self.transcript,
@@ -125,59 +126,97 @@ class Verdict:
 
     def sentence(self) -> str:
         """Say the outcome in a plain sentence or two."""
-        asked = f"{self.run.meter.queries:,} answers"
         claimed = self.epsilon_claimed
         claim = (
             "and the mechanism claims no protection"
             if claimed is None
             else f"while the mechanism claims a privacy loss of {spelled(claimed)}"
         )
-        early = "" if self.run.ending == "complete" else f" The run ended early: {self.run.reason}."
         precise = " (at the chosen precision)" if self.options.precision else ""
-        return f"{self._learned()}{precise} from {asked}, {claim}.{early}"
+        parts = [
+            f"{self._learned()}{precise} from {many(self.run.meter.queries, 'answer')}, {claim}."
+        ]
+        score = self.score
+        if score is not None and score.recovered and score.guessed >= score.recovered:
+            parts.append(
+                f"But guessing from the public facts alone gets {score.guessed:,} as well: here it "
+                "is the public list of values that gives the table away."
+            )
+        if isinstance(self.result, list) and any(
+            each.get("correct") is False for each in self.result
+        ):
+            parts.append("Checked against the table, part of this is wrong.")
+        if self.run.ending != "complete":
+            parts.append(f"The run ended early: {self.run.reason}.")
+        return " ".join(parts)
 
     def _learned(self) -> str:
         found, score, records = self.run.found, self.score, self.facts.records
         if isinstance(found, TableFound):
             if score is None:
                 whole = int(found.counts[found.known == len(found.columns)].sum())
-                return f"An outsider rebuilt {whole:,} of {records:,} records"
+                return f"An outsider rebuilt {whole:,} of {many(records, 'record')}"
             if score.exact:
-                return f"An outsider recovered all {records:,} records exactly"
-            return f"An outsider recovered {score.recovered:,} of {records:,} records"
+                return f"An outsider recovered all {many(records, 'record')} exactly"
+            return f"An outsider recovered {score.recovered:,} of {many(records, 'record')}"
         if isinstance(found, ColumnsFound) and found.columns:
             names = ", ".join(self.facts.schema[each.column].name for each in found.columns)
-            right = all(each["exact"] is not False for each in self.result)
-            how = "exactly" if right else "in part"
+            judged = {each["exact"] for each in self.result}
+            if judged == {None}:
+                return f"An outsider rebuilt the column {names}"
+            how = "exactly" if judged == {True} else "in part"
             return f"An outsider recovered the column {names} {how}"
         if isinstance(found, CountFound) and found.count is not None:
-            return f"An outsider learned that {found.count:,} records match"
+            verb = "matches" if found.count == 1 else "match"
+            return f"An outsider learned that {many(found.count, 'record')} {verb}"
         if isinstance(found, PeopleFound) and found.people:
-            return self._about_people(found)
+            return f"An outsider learned {self._about_people(found)}"
         return "An outsider learned nothing yet"
 
     def _about_people(self, found: PeopleFound) -> str:
         people = found.people
+        alone = people[0] if len(people) == 1 else None
         if self.options.attack == "membership":
+            if alone is not None:
+                who = "somebody who fits" if alone.present else "nobody who fits"
+                return f"that {who} is in the table"
             present = sum(person.present is True for person in people)
-            if len(people) == 1:
-                where = "in the table" if present else "not in the table"
-                return f"An outsider learned that the person is {where}"
-            return (
-                f"An outsider learned that {present:,} of {len(people):,} people are in the table"
-            )
+            return f"that {present:,} of {many(len(people), 'person', 'people')} are in the table"
         if self.options.attack == "uniqueness":
+            given = ", presence taken as given," if self.options.present else ""
+            if alone is not None:
+                return f"that the person is{given} {'' if alone.unique else 'not '}unique"
             unique = sum(person.unique is True for person in people)
-            if len(people) == 1:
-                return f"An outsider learned that the person is {'' if unique else 'not '}unique"
-            return f"An outsider learned that {unique:,} of {len(people):,} people are unique"
-        values = sum(len(person.values) for person in people)
-        many = "1 person" if len(people) == 1 else f"{len(people):,} people"
-        return f"An outsider learned {values:,} attributes of {many}"
+            return f"that{given} {unique:,} of {many(len(people), 'person', 'people')} are unique"
+        if alone is not None:
+            values = many(len(alone.values), "attribute")
+            if not alone.matches:
+                return "that nobody in the table fits"
+            if alone.matches == 1:
+                return f"{values} of the person"
+            return f"the values of {values} among the {alone.matches:,} records that fit"
+        there = [person for person in people if person.matches]
+        unique = sum(person.matches == 1 for person in there)
+        return (
+            f"attributes of {len(there):,} of {many(len(people), 'person', 'people')}, "
+            f"{unique:,} of them alone in what was known of them,"
+        )
 
 
-def result_of(found: Found | None, options: Options, schema: Schema, truth: Dataset | None) -> Any:
+def many(count: int, one: str, more: str = "") -> str:
+    """Write a count with its noun.
+
+    >>> many(1, "record"), many(2000, "record"), many(2, "person", "people")
+    ('1 record', '2,000 records', '2 people')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def result_of(
+    found: Found | None, options: Options, facts: PublicFacts, truth: Dataset | None
+) -> Any:
     """Return what an attack found, as plain values, checked against the truth if given."""
+    schema = facts.schema
     if isinstance(found, ColumnsFound):
         return [
             {
@@ -188,7 +227,13 @@ def result_of(found: Found | None, options: Options, schema: Schema, truth: Data
             for each in found.columns
         ]
     if isinstance(found, CountFound):
-        return {"predicate": dict(options.people[0]), "count": found.count}
+        return {
+            "predicate": dict(options.people[0]),
+            "count": found.count,
+            "correct": None
+            if truth is None or found.count is None
+            else found.count == int(_inside(truth, options, facts).sum()),
+        }
     if isinstance(found, PeopleFound):
         people = []
         for known, person in zip(options.people, found.people, strict=True):
@@ -199,7 +244,8 @@ def result_of(found: Found | None, options: Options, schema: Schema, truth: Data
                     _matches(each, truth, rows) for each in person.values
                 )
             for name in ("present", "unique", "matches"):
-                if getattr(person, name) is not None:
+                assumed = name == "present" and options.present
+                if getattr(person, name) is not None and not assumed:
                     entry[name] = getattr(person, name)
             if options.attack == "attribute":
                 entry["values"] = {
@@ -216,6 +262,13 @@ def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:
     return [
         {"value": plain(attribute.decode(code)), "records": count} for code, count in found.values
     ]
+
+
+def _inside(truth: Dataset, options: Options, facts: PublicFacts) -> Flags:
+    rows = np.ones(truth.records, np.bool_)
+    for column, (low, high) in options.box_of(facts).items():
+        rows &= (truth.column(column) >= low) & (truth.column(column) < high)
+    return rows
 
 
 def _fits(person: PersonFound, matches: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from thinveil.audit.options import ATTACKS, UNIVERSES, Options
 from thinveil.audit.transcript import Transcript
 from thinveil.audit.verdict import Verdict
 from thinveil.commands.common import (
-    check_json,
+    check_outputs,
     consoles,
     json_option,
     pairs,
@@ -28,6 +29,7 @@ from thinveil.commands.common import (
 )
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.delimited import Dialect
+from thinveil.curator.inference import doubts
 from thinveil.curator.people import people
 from thinveil.curator.reading import load, missing_texts, read_columns
 from thinveil.errors import TranscriptError, UsageError
@@ -84,15 +86,15 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
       thinveil audit people.csv --attack column --column salary --precision salary=1000
     """
     json_file, output = given["json_file"], given["output"]
-    check_json(json_file)
-    check_json(output)
+    inputs = [table, given["schema"], given["people_file"], given["resume"]]
+    check_outputs(inputs, transcript=given["transcript"], output=output, json=json_file)
+    if output and not given["resume"] and given["attack"] != "dataset":
+        raise UsageError("--output: only the attack on the data set reconstructs a table")
     console, notices = consoles(json_file)
     if given["resume"]:
         _only_resume(ctx)
         path = Path(given["resume"])
-        recorded = Transcript.resume(path)
-        recorded.close()
-        origin = recorded.header.options.get("origin")
+        origin = Transcript.read_header(path).options.get("origin")
         if not isinstance(origin, Mapping):
             raise TranscriptError(f"{path} does not say which table it was recorded on")
         if table is not None:
@@ -112,12 +114,15 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
             "transcript": given["transcript"],
             "origin": origin,
         }
+    if not given["schema"]:
+        for doubt in doubts(data.schema, data.records):
+            notices.print(Text(f"Note: {doubt}", style="yellow"))
     with progress(notices) as observer:
         verdict = audit(data, observer=observer, **how)
-    show_verdict(console, verdict)
     if output:
         write_table(verdict, output)
     write_json(json_file, verdict.to_plain())
+    show_verdict(console, verdict)
     _say_how_it_ended(verdict, notices)
     return verdict.exit_code
 
@@ -142,7 +147,7 @@ def _load(origin: Mapping[str, Any], notices: Console) -> Dataset:
         if schema is not None:
             raise UsageError("--schema: the embedded people bring their own schema")
         return people()
-    with notices.status("reading the table"):
+    with notices.status("reading the table") if notices.is_terminal else nullcontext():
         return load(
             origin["table"],
             schema,

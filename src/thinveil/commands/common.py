@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from thinveil.errors import UsageError
+from thinveil.errors import OutputError, UsageError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -20,7 +20,7 @@ def consoles(json_file: str | None) -> tuple[Console, Console]:
 
     Where the JSON goes to standard output, people read the error stream instead.
     """
-    notices = Console(stderr=True)
+    notices = Console(stderr=True, soft_wrap=True)
     return (notices if json_file == "-" else Console()), notices
 
 
@@ -31,16 +31,28 @@ def json_option(command: _F) -> _F:
     )(command)
 
 
-def check_json(json_file: str | None) -> None:
-    """Make sure before a long run that the JSON file can be written.
+def check_outputs(inputs: Sequence[str | None], **outputs: str | None) -> None:
+    """Make sure before a long run that results can be written and overwrite no input.
+
+    Args:
+        inputs: Files that the command reads.
+        **outputs: Files that it writes, by the name of their option.
 
     Raises:
-        UsageError: Its folder does not exist or it is a folder itself.
+        UsageError: A folder does not exist, or a file is read or written already.
     """
-    if json_file and json_file != "-":
-        path = Path(json_file)
+    taken = {Path(path).resolve() for path in inputs if path}
+    for option, name in outputs.items():
+        if not name or (option == "json" and name == "-"):
+            continue
+        path = Path(name)
         if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UsageError(f"--json {json_file}: no file can be written there")
+            raise UsageError(f"--{option} {name}: no file can be written there")
+        if path.resolve() in taken:
+            raise UsageError(f"--{option} {name}: this file is in use for something else")
+        if option != "json" and path.exists():
+            raise UsageError(f"--{option} {name} exists already: choose another name")
+        taken.add(path.resolve())
 
 
 def write_json(json_file: str | None, content: Any) -> None:
@@ -54,7 +66,7 @@ def write_json(json_file: str | None, content: Any) -> None:
     try:
         Path(json_file).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--json {json_file}: {error.strerror}") from None
+        raise OutputError(f"--json {json_file}: {error.strerror}") from None
 
 
 def reading_options(command: _F) -> _F:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -92,6 +93,9 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output went away; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
+    except OSError as error:
+        click.echo(f"Error: cannot read or write: {error.strerror}", err=True)
+        return EXIT_ERROR
     except Exception as error:
         if os.environ.get("THINVEIL_DEBUG"):
             raise
@@ -105,4 +109,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a poor terminal must not lose a result
     sys.exit(run(sys.argv[1:]))

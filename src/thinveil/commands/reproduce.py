@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from thinveil.commands.common import check_json, consoles, json_option, write_json
+from thinveil.commands.common import check_outputs, consoles, json_option, write_json
 from thinveil.curator.reading import load
 from thinveil.errors import MissingExtra, ThinveilError, UsageError
 from thinveil.experiments import paper
-from thinveil.experiments.published import ERRATA
+from thinveil.experiments.published import BANK_DIGEST, ERRATA
 from thinveil.experiments.rows import Row
 from thinveil.language.schema_file import read_schema
 from thinveil.report import figures
@@ -23,7 +23,7 @@ _NAMES = (*paper.EXPERIMENTS, "sensitivity", "all")
 
 
 @click.command("reproduce")
-@click.argument("experiment", type=click.Choice(_NAMES), default="all")
+@click.argument("experiment", type=click.Choice(_NAMES), default="all", metavar="[EXPERIMENT]")
 @click.option(
     "--data", metavar="FILE", help="The bank table, bank-full.csv. [environment: THINVEIL_BANK]"
 )
@@ -35,12 +35,14 @@ def command(
 ) -> int:
     """Run an experiment of the paper on the bank table and compare every figure.
 
+    EXPERIMENT is membership, targeting, columns, dataset, sensitivity or all (the default).
+
     \b
     Examples:
       thinveil reproduce all --data bank-full.csv
       thinveil reproduce sensitivity
     """
-    check_json(json_file)
+    check_outputs([data], json=json_file)
     console, notices = consoles(json_file)
     wanted = [*paper.EXPERIMENTS, "sensitivity"] if experiment == "all" else [experiment]
     source = data or os.environ.get("THINVEIL_BANK")
@@ -52,6 +54,8 @@ def command(
                 "Marketing data set of the UCI repository)"
             )
         table = load(source, read_schema("bank"))
+        if table.digest() != BANK_DIGEST:
+            notices.print(Text("Note: this is not the table that the paper used", style="yellow"))
     rows: list[Row] = []
     saved: list[Path] = []
     for name in wanted:

@@ -7,14 +7,20 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from thinveil.commands.common import check_json, consoles, json_option, reading_options, write_json
+from thinveil.commands.common import (
+    check_outputs,
+    consoles,
+    json_option,
+    reading_options,
+    write_json,
+)
 from thinveil.curator.drafting import draft_schema
-from thinveil.errors import UsageError
+from thinveil.errors import OutputError
 from thinveil.language.schema_file import write_schema
 
 _COMMENTS = (
     "Drafted from the table. It says what you assume everybody knows.",
-    "Check every line: widen bounds to what is public, remove categories that are secret,",
+    "Check every line: widen bounds to what is public, add categories that could occur,",
     "delete lower and upper where the attack should find them by itself.",
 )
 
@@ -40,20 +46,17 @@ def command(
       thinveil schema people.csv
       thinveil schema people.csv --output people.toml
     """
-    check_json(json_file)
+    check_outputs([table], output=output, json=json_file)
     _, notices = consoles(json_file)
     schema = draft_schema(
         table, separator=separator, quote=quote, encoding=encoding, missing=missing
     )
     text = write_schema(schema, _COMMENTS)
     if output:
-        path = Path(output)
-        if path.exists():
-            raise UsageError(f"{output} exists already: choose another name")
         try:
-            path.write_text(text, encoding="utf-8")
+            Path(output).write_text(text, encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"cannot write {output}: {error.strerror}") from None
+            raise OutputError(f"cannot write {output}: {error.strerror}") from None
         notices.print(
             Text(f"Wrote {output}. Edit it, then: thinveil audit {table} --schema {output}")
         )

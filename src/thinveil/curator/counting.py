@@ -182,7 +182,7 @@ class IndexCounter:
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes."""
         plan = self._plan
-        if plan is None or plan.cells is not batch.cells:
+        if plan is None or plan.cells.digest != batch.cells.digest:
             plan = self._plan = self._plan_for(batch.cells)
         if len(plan.parts) == 1:
             inside = self._boxes(plan, 0, batch, slice(None))

@@ -9,10 +9,10 @@ import numpy as np
 
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.dataset import Dataset
-from thinveil.curator.ledger import Event, Ledger, Spend
+from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.curator.noise import NoiseStream, laplace, post_process
-from thinveil.errors import BudgetError, QueryError
-from thinveil.language.claims import Claim, Constants, Extent
+from thinveil.errors import BudgetError, QueryError, TargetError
+from thinveil.language.claims import SMALLEST_EPSILON, Claim, Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
 
@@ -41,7 +41,10 @@ class Curator:
         self.ledger = Ledger(cap)
         self.fingerprint = f"table:{dataset.digest()}"
         self._counter = counter if counter is not None else IndexCounter(dataset.codes)
+        self.seed = seed
         self._noise = NoiseStream(seed)
+        self._drawn = 0
+        self._paid = 0
         self._constants = Constants(Extent.of(dataset.schema, claim.universe))
 
     def answer(self, batch: QueryBatch) -> Answers:
@@ -53,27 +56,44 @@ class Curator:
             BudgetSpent: The cap would be passed; nothing was answered.
         """
         self._check(batch)
-        facts = self.facts
+        records, claim = self.facts.records, self.facts.claim
         counts = self._counter.count(batch)
-        threshold = np.minimum(np.maximum(batch.threshold, -1), facts.records)
-        values = (counts > threshold).astype(np.float64)
-        if facts.claim.protected:
-            sensitivity = facts.claim.sensitivity.at(counts, threshold)
-            sensitivity[
-                self._constants.among(batch) | (threshold < 0) | (threshold >= facts.records)
-            ] = 0.0
-            self.ledger.charge(Spend.of(batch))
-            values = self._protect(batch, values, sensitivity)
+        threshold = np.minimum(np.maximum(batch.threshold, -1), records)
+        if claim.protected:
+            constant = self._constants.among(batch)
+            bits, scale = claim.law(counts, threshold, constant, records, batch.epsilon)
+            self._charge(batch)
+            values = self._protect(batch, bits.astype(np.float64), scale)
         else:
-            self.ledger.charge(Spend(batch.queries, Fraction(0)))
-            values = _repeat(values, batch.repeats)
+            self._charge(batch)
+            values = _repeat((counts > threshold).astype(np.float64), batch.repeats)
         return Answers(values, batch.repeats, batch.epsilon)
 
+    def _charge(self, batch: QueryBatch) -> None:
+        """Charge for a batch, unless it was paid for before its answers got lost."""
+        if self._paid >= batch.queries:
+            self._paid -= batch.queries
+            self.ledger.charge(PostProcessing("a batch sent again after its answers were lost"))
+        else:
+            self.ledger.charge(Spend.of(batch))
+        self._drawn += batch.queries
+
     def restore(self, answers: int, events: Iterable[Event]) -> None:
-        """Continue an earlier run: its noise goes on where it stopped, its spending counts."""
+        """Continue an earlier run: its noise goes on where it stopped, its spending counts.
+
+        A curator that drew these answers itself has them in its ledger already.
+
+        Raises:
+            TargetError: This curator has answered something else before.
+        """
+        if self._drawn == 0:
+            for event in events:
+                self.ledger.charge(event)
+        elif self._drawn < answers:
+            raise TargetError("the target has answered other questions; resume with a fresh one")
+        self._paid = max(self._drawn - answers, 0)
+        self._drawn = answers
         self._noise.skip_to(answers)
-        for event in events:
-            self.ledger.charge(event)
 
     def _check(self, batch: QueryBatch) -> None:
         attributes = len(self.facts.schema)
@@ -86,16 +106,20 @@ class Curator:
         check_disjoint(batch)
         if self.facts.claim.protected:
             epsilon = batch.epsilon
-            if epsilon is None or not np.all(np.isfinite(epsilon)) or np.min(epsilon) <= 0:
-                raise BudgetError("every protected answer needs a privacy budget above zero")
+            if epsilon is None or not np.all(np.isfinite(epsilon)):
+                raise BudgetError("every protected answer needs a privacy budget")
+            if np.min(epsilon) < SMALLEST_EPSILON:
+                raise BudgetError(
+                    "every protected answer needs a privacy budget above zero, and at least "
+                    f"{SMALLEST_EPSILON}: below that its noise could overflow"
+                )
             if isinstance(epsilon, np.ndarray) and epsilon.shape != batch.threshold.shape:
                 raise BudgetError("a batch needs one privacy budget, or one for each question")
 
-    def _protect(self, batch: QueryBatch, bits: Floats, sensitivity: Floats) -> Floats:
-        """Add noise scaled by offset and sensitivity; at scale zero the bit stays as it is."""
-        claim = self.facts.claim
+    def _protect(self, batch: QueryBatch, bits: Floats, scale: Floats) -> Floats:
+        """Add noise at scale / epsilon; at scale zero the bit stays as it is."""
         values = _repeat(bits, batch.repeats)
-        scale = _repeat(sensitivity, batch.repeats) + claim.offset
+        scale = _repeat(scale, batch.repeats)
         words = self._noise.take(len(values))
         noisy = np.flatnonzero(scale)
         if len(noisy):
@@ -104,7 +128,7 @@ class Curator:
             if isinstance(epsilon, np.ndarray):
                 epsilon = _repeat(epsilon, batch.repeats)[noisy]
             values[noisy] += laplace(words[noisy]) * (scale[noisy] / epsilon)
-        return post_process(values, claim.post)
+        return post_process(values, self.facts.claim.post)
 
 
 def _repeat(values: Floats, repeats: int | Codes) -> Floats:

@@ -139,3 +139,26 @@ def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
         if all(tick % width == 0 for tick in times):
             return Grid(name, "datetime", step, missing=gaps)
     return None
+
+
+def doubts(schema: Schema, records: int) -> list[str]:
+    """Say where an inferred schema makes more public than its owner may have meant.
+
+    A column of many different texts becomes a long public list of categories. Often it holds
+    numbers or dates in a form that is not recognised, or a text that means missing.
+    """
+    found = []
+    for attribute in schema:
+        if isinstance(attribute, Categories) and len(attribute.values) >= max(20, records / 4):
+            numbers = sum(any(map(str.isdigit, text)) for text in attribute.values)
+            hint = (
+                "If these are numbers or dates, say which text means missing (--missing TEXT) or "
+                "write them plainly (1234.5, 2024-12-31)."
+                if numbers >= len(attribute.values) / 2
+                else "If it is not public, drop the column."
+            )
+            found.append(
+                f"the column {attribute.name!r} has {len(attribute.values):,} different texts in "
+                f"{records:,} records, and their list counts as public. {hint}"
+            )
+    return found

@@ -70,8 +70,11 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
         raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
     path = Path(name)
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
+        start = _first_bytes(path)
+        if path.suffix.lower() in (".parquet", ".pq") or start == b"PAR1":
             return read_parquet(path)
+        if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")):
+            raise DataError(f"{path}: this file is compressed: unpack it first")
         return read_delimited(path, dialect)
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file: check the path") from None
@@ -81,6 +84,14 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
         raise DataError(f"{path}: no permission to read this file: check its owner") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Return the four bytes that tell many kinds of files; nothing for a pipe."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(4)
 
 
 def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) -> Dataset:

@@ -68,6 +68,9 @@ PER_BIT: Final = 1.4
 BALANCE_BITS: Final = 21
 MEMBERSHIP: Final = {True: 2, False: 1}
 
+BANK_DIGEST: Final = "65e9c2340510445fe7d9511aee300e24"
+"""The fingerprint of the table that the paper used, coded by our schema of it."""
+
 INCOMES: Final = (5, 8, 15, 16, 17, 18)
 """The six incomes of the worked example."""
 

@@ -20,7 +20,7 @@ from typing import Final, Literal, Protocol
 import numpy as np
 
 from thinveil.errors import BudgetError, SchemaError, UsageError
-from thinveil.language.queries import WHOLE, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import WHOLE, Cells, Codes, Flags, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Schema
 
 
@@ -30,11 +30,16 @@ class Sensitivity(Protocol):
     Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP).
     """
 
-    def at(self, count: Codes, threshold: Codes) -> Floats:
-        """Return the sensitivity for each true count and threshold."""
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return the sensitivity for each true count and threshold.
+
+        The size of the table and the loss of an answer are at hand for those that need them.
+        """
         ...
 
-    def breakpoints(self, threshold: Codes) -> Codes:
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
         """Return, a row a question, the counts after which the answer's law changes.
 
         Between two neighbouring breakpoints (c above the left one, at most the right one)
@@ -47,11 +52,13 @@ class Sensitivity(Protocol):
 class Insensitive:
     """Sensitivity taken as zero: the true bit is answered as it is."""
 
-    def at(self, count: Codes, threshold: Codes) -> Floats:
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
         """Return zero everywhere."""
         return np.zeros(count.shape)
 
-    def breakpoints(self, threshold: Codes) -> Codes:
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
         """The answer changes with the true bit only: at b."""
         return threshold[:, None]
 
@@ -66,15 +73,17 @@ class KLocal:
     k: int
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise UsageError(f"the group size k must be at least 1, not {self.k}")
+        if type(self.k) is not int or self.k < 1:
+            raise UsageError(f"the group size k must be a whole number of at least 1, not {self.k}")
 
-    def at(self, count: Codes, threshold: Codes) -> Floats:
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
         """Return 1 in the noisy zone, 0 outside it."""
         above = count - threshold
         return ((above > -self.k) & (above <= self.k)).astype(np.float64)
 
-    def breakpoints(self, threshold: Codes) -> Codes:
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
         """The law changes at b - k, b and b + k."""
         return np.stack([threshold - self.k, threshold, threshold + self.k], axis=1)
 
@@ -100,7 +109,7 @@ class Claim:
     """
 
     name: str
-    sensitivity: Insensitive | KLocal
+    sensitivity: Sensitivity
     noise: Noise
     universe: Universe = "unbounded"
     offset: float = 0.0
@@ -109,6 +118,24 @@ class Claim:
     def __post_init__(self) -> None:
         if not 0 <= self.offset < math.inf:
             raise UsageError("the offset of the sensitivity must be a number of at least 0")
+
+    def law(
+        self,
+        count: Codes,
+        threshold: Codes,
+        constant: Flags,
+        records: int,
+        epsilon: float | Floats | None,
+    ) -> tuple[Flags, Floats]:
+        """Return, for each count, the true bit and what epsilon divides to scale the noise.
+
+        This is the one place that says what a mechanism does: the curator draws from it,
+        the attacker weighs by it. Thresholds that no count can cross, and predicates that
+        are constant over the universe, have sensitivity 0.
+        """
+        sensitivity = self.sensitivity.at(count, threshold, records, epsilon)
+        sensitivity[constant | (threshold < 0) | (threshold >= records)] = 0.0
+        return count > threshold, sensitivity + self.offset
 
     @property
     def reads_exactly(self) -> bool:
@@ -135,6 +162,9 @@ def idp(k: int = 1, universe: Universe = "unbounded") -> Claim:
     """Return the k-Laplace mechanism: Individual DP for k = 1, Group IDP for any k."""
     return Claim("idp", KLocal(k), "laplace", universe)
 
+
+SMALLEST_EPSILON: Final = 1e-300
+"""Below this the noise of some answer could overflow a double."""
 
 MECHANISMS: Final = ("idp", "unprotected")
 """The names of all mechanisms, sorted."""
@@ -234,14 +264,14 @@ class Constants:
     """
 
     extent: Extent
-    _cells: object = None
+    _cells: Cells | None = None
     _empty: Flags | None = None
     _full: Flags | None = None
 
     def among(self, batch: QueryBatch) -> Flags:
         """Return, for each question, whether its predicate is always true or always false."""
         cells = batch.cells
-        if cells is not self._cells:
+        if self._cells is None or cells.digest != self._cells.digest:
             if cells.columns:
                 empty, full = self.extent.judge(cells.columns, cells.low, cells.high)
                 self._empty = np.any(empty, axis=1)

@@ -61,7 +61,7 @@ class Cells:
             raise QueryError("a cell's columns must be different attributes of the table")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        seal = hashlib.blake2b(repr(self.columns).encode(), digest_size=16)
+        seal = hashlib.blake2b(repr((self.columns, low.shape)).encode(), digest_size=16)
         seal.update(low.tobytes())
         seal.update(high.tobytes())
         object.__setattr__(self, "digest", seal.digest())
@@ -101,6 +101,7 @@ class About:
 
 
 _NOTHING = About()
+_ARRAYS = ("cell", "column", "low", "high", "threshold", "offsets", "repeats")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +137,17 @@ class QueryBatch:
     key: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
+        for name in _ARRAYS:
+            value = getattr(self, name)
+            if isinstance(value, int) or value is None:
+                continue
+            if type(value) is not np.ndarray or value.dtype != np.int64:
+                try:
+                    object.__setattr__(
+                        self, name, np.asarray(value).astype(np.int64, casting="safe")
+                    )
+                except (TypeError, ValueError, OverflowError):
+                    raise QueryError(f"{name} must be an array of whole numbers") from None
         boxes = self.cell.shape
         if len(boxes) != 1 or not (
             self.column.shape == boxes and self.low.shape == boxes and self.high.shape == boxes

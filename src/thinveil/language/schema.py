@@ -19,7 +19,7 @@ from decimal import (
     InvalidOperation,
     Overflow,
 )
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from thinveil.errors import SchemaError
 
@@ -38,6 +38,8 @@ KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime")
 _EPOCH = date(1970, 1, 1)
 _EPOCH_TIME = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+
+_Day = TypeVar("_Day", date, datetime)
 
 Value = int | Decimal | date | datetime | str | None
 
@@ -59,6 +61,14 @@ def _number(value: object) -> Decimal:
     if not number.is_finite():
         raise ValueError("not a finite number")
     return number
+
+
+def _iso(kind: type[_Day], value: object) -> _Day:
+    """Read a date or a moment in ISO form; the error does not repeat what was given."""
+    try:
+        return kind.fromisoformat(str(value).strip())
+    except ValueError:
+        raise ValueError("not a date such as 2024-12-31") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +154,13 @@ class Grid:
                     raise ValueError("not a whole day")
                 value = value.date()
             elif not isinstance(value, date):
-                value = date.fromisoformat(str(value).strip())
+                value = _iso(date, value)
             return Decimal((value - _EPOCH).days)
         if not isinstance(value, datetime):
             text = str(value).strip()
             if len(text.partition(".")[2].partition("+")[0].rstrip("Z")) > len("000000"):
                 raise ValueError("finer than a microsecond")
-            value = datetime.fromisoformat(text)
+            value = _iso(datetime, text)
         if value.tzinfo is not None:
             value = (value - value.utcoffset()).replace(tzinfo=None)  # type: ignore[operator]
         return Decimal((value - _EPOCH_TIME) // _MICROSECOND) / 10**6
@@ -183,7 +193,8 @@ class Grid:
             width = Decimal(0)
         if not 0 < width <= LIMIT // 2 or width != int(width):
             raise SchemaError(
-                f"precision of {self.name!r}: must be a multiple of its step {self.step}"
+                f"precision of {self.name!r}: must be a number above zero, a multiple of its step "
+                f"{self.step}, and less than 2^61 steps"
             )
         return int(width)
 

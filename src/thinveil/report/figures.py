@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from thinveil.errors import MissingExtra, UsageError
+from thinveil.errors import MissingExtra, OutputError
 from thinveil.experiments.rows import Row
 
 
@@ -34,7 +34,7 @@ def _save(figure: Any, folder: Path, name: str) -> list[Path]:
                 metadata={"Date": None} if path.suffix == ".svg" else None,
             )
     except OSError as error:
-        raise UsageError(f"cannot save figures in {folder}: {error.strerror}") from None
+        raise OutputError(f"cannot save figures in {folder}: {error.strerror}") from None
     return paths
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
+import os
 
 from thinveil.attacker.found import TableFound
 from thinveil.audit.verdict import Verdict, plain
-from thinveil.errors import UsageError
+from thinveil.errors import OutputError, UsageError
 
 
 def write_table(verdict: Verdict, path: str) -> None:
@@ -16,14 +16,17 @@ def write_table(verdict: Verdict, path: str) -> None:
     A cell is empty where the value is missing or not known yet.
 
     Raises:
-        UsageError: The attack was not on the data set, or the file cannot be written.
+        UsageError: The attack was not on the data set.
+        OutputError: The file cannot be written.
     """
     found = verdict.run.found
     if not isinstance(found, TableFound):
         raise UsageError("--output: only the attack on the data set reconstructs a table")
     schema = verdict.facts.schema
     try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        # The file holds what was confidential: nobody else gets to read it.
+        private = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(private, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(schema.names)
             for codes, known, count in zip(
@@ -36,4 +39,4 @@ def write_table(verdict: Verdict, path: str) -> None:
                 ]
                 writer.writerows([row] * count)
     except OSError as error:
-        raise UsageError(f"--output {path}: {error.strerror}") from None
+        raise OutputError(f"--output {path}: {error.strerror}") from None

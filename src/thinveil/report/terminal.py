@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from thinveil.audit.verdict import Verdict, spelled
+from thinveil.audit.verdict import Verdict, many, spelled
 from thinveil.experiments.rows import Row
 
 _MOST_ROWS = 20
@@ -49,7 +49,7 @@ def _figures(verdict: Verdict) -> Table:
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers drawn", f"{meter.queries:,}"),
-        ("questions, rounds", f"{meter.questions:,} in {meter.rounds:,} rounds"),
+        ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
         ("chance of a misread answer", f"at most {meter.error.total:.2g}"),
         ("seconds", f"{verdict.seconds:.2f}"),
     ]
@@ -80,6 +80,10 @@ def _figures(verdict: Verdict) -> Table:
 def _attributes(verdict: Verdict) -> Table:
     assert verdict.score is not None
     table = _plain_table("attribute", "questions", "recovered", "guessed without asking")
+    table.caption = (
+        "share of the column's values that are right; the guess spreads records evenly over "
+        "the public values"
+    )
     asked = verdict.run.meter.by_column.tolist()
     for each, questions in zip(verdict.score.attributes, asked, strict=False):
         table.add_row(
@@ -111,7 +115,9 @@ def _column(found: dict[str, Any]) -> Group:
 
 
 def _people(result: Sequence[dict[str, Any]]) -> Group:
-    table = _plain_table("known", "matches", "found")
+    counted = any("matches" in person for person in result)
+    checked = any(person["correct"] is not None for person in result)
+    table = _plain_table("known", *["matches"] * counted, "found", *["correct"] * checked)
     for person in result[:_MOST_ROWS]:
         known = ", ".join(f"{name}={value}" for name, value in person["known"].items())
         if "values" in person:
@@ -125,7 +131,9 @@ def _people(result: Sequence[dict[str, Any]]) -> Group:
                 for name in ("present", "unique")
                 if name in person
             )
-        table.add_row(Text(known), str(person.get("matches", "")), Text(found))
+        right = {True: "yes", False: "NO", None: ""}[person["correct"]]
+        matches = str(person.get("matches", ""))
+        table.add_row(Text(known), *[matches] * counted, Text(found), *[right] * checked)
     return Group(table, *_more(len(result) - _MOST_ROWS, "people"))
 
 
