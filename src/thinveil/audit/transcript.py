@@ -121,7 +121,8 @@ class Transcript:
         self._resumed = None
         try:
             if tail:
-                _damaged(self.path).write_bytes(tail)
+                with _damaged(self.path).open("ab") as rest:
+                    rest.write(tail)
             self._file = os.open(self.path, os.O_WRONLY)
             _lock(self._file, self.path)
             os.ftruncate(self._file, end)
