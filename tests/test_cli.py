@@ -121,6 +121,15 @@ def test_a_cap_ends_early_with_what_was_found():
     assert recovered["salary"] == 0
 
 
+def test_a_column_that_ends_early_shows_what_was_found():
+    code, result = audit("--attack", "column", "--column", "salary", "--cap", "1e-6")
+    assert code == 3
+    (column,) = result["result"]
+    assert column["exact"] is False
+    assert len(column["values"]) > 50
+    assert "recovered the column salary in part" in result["verdict"]
+
+
 def test_membership_uniqueness_count(small):
     code, result = audit(
         small, "--attack", "membership", "--known", "age=44", "--known", "job=nurse"

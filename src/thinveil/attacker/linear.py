@@ -33,10 +33,12 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     return k if before == NOISY else n
 
 
-def values(rules: Rules, axis: Axis, s: int) -> Search[Values]:
-    """Find all values of s records by lowering the upper end step by step (Algorithm 2)."""
+def values(rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
+    """Find all values of s records by lowering the upper end step by step (Algorithm 2).
+
+    They are added to `found` as they come, for those who look on.
+    """
     lower, upper = axis.limits
-    found: Values = []
     for value in range(upper, lower, -1):
         left = yield from count(rules, lower, value, s)
         if left != s:
@@ -44,12 +46,13 @@ def values(rules: Rules, axis: Axis, s: int) -> Search[Values]:
             s = left
         if not s:
             return found
-    return [*found, (lower, s)]
+    found.append((lower, s))
+    return found
 
 
 def only(rules: Rules, axis: Axis) -> Search[int]:
     """Find the value of one known record: Algorithm 2 for a group of one."""
-    found = yield from values(rules, axis, 1)
+    found = yield from values(rules, axis, 1, [])
     return found[0][0]
 
 

@@ -46,12 +46,14 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     return fewest
 
 
-def values(rules: Rules, axis: Axis, s: int) -> Search[Values]:
-    """Find all values of s records, the largest first, each with its count."""
+def values(rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
+    """Find all values of s records, the largest first, each with its count.
+
+    They are added to `found` as they come, for those who look on.
+    """
     lower, upper = axis.limits
     start = lower if rules.bounded else lower - 1
     top = upper + 1
-    found: Values = []
     while s:
         value = yield from largest(rules, axis, start, top, s)
         if rules.bounded and value <= lower:

@@ -30,25 +30,33 @@ class Strategy:
 
     name: str
     count: Callable[[Rules, int, int, int], Search[int]]
-    values: Callable[[Rules, Axis, int], Search[Values]]
+    values: Callable[[Rules, Axis, int, Values], Search[Values]]
     only: Callable[[Rules, Axis], Search[int]]
     estimate: Callable[[Rules, Sequence[Axis], int], int] | None = None
     asks_twice: bool = False
 
-    def column(self, rules: Rules, axis: Axis, s: int) -> Search[Values]:
-        """Find the values of s records on an axis; missing ones are counted first."""
-        if not axis.missing:
-            return self.values(rules, axis, s)
-        return self._with_missing(rules, axis, s)
+    def column(
+        self, rules: Rules, axis: Axis, s: int, found: Values | None = None
+    ) -> Search[Values]:
+        """Find the values of s records on an axis; missing ones are counted first.
 
-    def _with_missing(self, rules: Rules, axis: Axis, s: int) -> Search[Values]:
-        lower, upper = axis.limits
-        if rules.bounded and upper < lower:
-            return [(MISSING, s)]
+        Where one value alone is possible in a bounded universe, nothing is asked: a curator
+        would answer such a constant predicate exactly.
+        """
+        found = [] if found is None else found
+        if rules.bounded and axis.size == 1:
+            found.append((MISSING if axis.missing else axis.limits[0], s))
+            return _known(found)
+        if not axis.missing:
+            return self.values(rules, axis, s, found)
+        return self._with_missing(rules, axis, s, found)
+
+    def _with_missing(self, rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
         gone = yield from self.missing(rules, s)
-        found = [(MISSING, gone)] if gone else []
+        if gone:
+            found.append((MISSING, gone))
         if s > gone:
-            found += yield from self.values(rules, axis, s - gone)
+            yield from self.values(rules, axis, s - gone, found)
         return found
 
     def missing(self, rules: Rules, s: int) -> Search[int]:
@@ -76,6 +84,12 @@ class Strategy:
                 f"the {self.name} strategy may ask up to {queries:,} queries here, above "
                 f"{MOST_QUERIES:,}: add --force to go ahead, or use --strategy published"
             )
+
+
+def _known(values: Values) -> Search[Values]:
+    """Return a search that has nothing to ask."""
+    return values
+    yield
 
 
 STRATEGIES: Final = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -83,35 +84,48 @@ def columns(
     for axis in axes:
         strategy.check(rules, [axis], 1, force)
 
-    def so_far(results: list[Any]) -> ColumnsFound:
+    found: list[Values] = [[] for _ in axes]
+
+    def so_far() -> ColumnsFound:
         return ColumnsFound(
             tuple(
-                column_found(axis, result)
-                for axis, result in zip(axes, results, strict=True)
-                if result is not None
+                column_found(axis, values)
+                for axis, values in zip(axes, found, strict=True)
+                if values
             )
         )
 
     label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
-    results = yield from side_by_side(
+    settled = _Settled(found, rules.n * len(axes))
+    yield from side_by_side(
         facts,
         Cells.everything(),
-        [Work(_column_of(strategy, rules, axis, rules.n), 0, axis) for axis in axes],
-        lambda done, results: About(label, done, partial(so_far, list(results))),
+        [
+            Work(strategy.column(rules, axis, rules.n, values), 0, axis)
+            for axis, values in zip(axes, found, strict=True)
+        ],
+        lambda _, __: About(label, settled.share(), so_far),
     )
-    return so_far(results)
+    return so_far()
 
 
-def _column_of(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Any:
-    """Return the search for a column; where one value alone is possible, all s have it."""
-    if rules.bounded and axis.size == 1:
-        return _known([(axis.limits[0] if not axis.missing else MISSING, s)])
-    return strategy.column(rules, axis, s)
+@dataclass(slots=True)
+class _Settled:
+    """Adds up how many records lists of values stand for, each entry once."""
 
+    lists: list[Values]
+    of: int
+    total: int = 0
+    _seen: list[int] = field(default_factory=list)
 
-def _known(values: Values) -> Any:
-    return values
-    yield
+    def share(self) -> float:
+        """Return the settled share of all records."""
+        self._seen = self._seen or [0] * len(self.lists)
+        for place, values in enumerate(self.lists):
+            for _, count in values[self._seen[place] :]:
+                self.total += count
+            self._seen[place] = len(values)
+        return self.total / self.of
 
 
 def column_found(axis: Axis, values: Values) -> ColumnFound:
@@ -183,7 +197,7 @@ def table(
             facts,
             Cells.points(all_columns[:depth], codes, all_widths[:depth]),
             (
-                Work(_column_of(strategy, rules, axis, size), group, axis, size)
+                Work(strategy.column(rules, axis, size), group, axis, size)
                 for group, size in enumerate(counts.tolist())
             ),
             _about(label, depth, len(axes), partial(so_far, codes, counts, axis)),
