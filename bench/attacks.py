@@ -8,6 +8,7 @@ from typing import Any
 from bench.bank import bank
 from bench.figures import MIB, Figure, duration, memory, rate, watch
 from thinveil import Dataset, Verdict, audit
+from thinveil.experiments.published import ORDER
 
 RATE_BAR = 500_000
 TABLE_SECONDS = 60
@@ -17,13 +18,13 @@ MECHANISMS = ("unprotected", "idp")
 
 
 def table(path: Path, quick: bool) -> list[Figure]:
-    """Reconstruct the whole table, unprotected and protected."""
+    """Reconstruct the whole table in the published order, unprotected and protected."""
     data = bank(path, quick)
     figures = []
     total = 0.0
     asked: list[int] = []
     for mechanism in MECHANISMS:
-        verdict, seconds = _audit(data, mechanism=mechanism)
+        verdict, seconds = _audit(data, mechanism=mechanism, order=ORDER)
         meter = verdict.run.meter
         total += seconds
         asked.append(meter.queries)

@@ -1,6 +1,8 @@
 """Tests that guard the project itself."""
 
+import csv
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 import thinveil
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.audit.options import ATTACKS
-from thinveil.commands.main import _COMMANDS
+from thinveil.commands.main import _COMMANDS, run
 from thinveil.errors import ThinveilError
 from thinveil.language.claims import MECHANISMS
 
@@ -61,6 +63,24 @@ def test_python_blocks_run(page, tmp_path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert re.search("An outsider (recovered|rebuilt)", done.stdout)
+
+
+def test_the_command_lines_for_your_own_table_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = thinveil.people(300)
+    with Path("people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([data.schema.names, *data.rows()])
+    Path("targets.csv").write_text("age,postcode\n" + "".join(
+        f"{row[0]},{row[1]}\n" for row in data.rows()[:3]
+    ))  # fmt: skip
+    section = README.partition("## Your own table")[2]
+    lines = section.partition("```sh\n")[2].partition("```")[0].splitlines()
+    assert len(lines) > 5
+    for line in lines:
+        words = shlex.split(line.partition("#")[0].replace("job=nurse", "insured=yes"))
+        assert words[0] == "thinveil"
+        assert run(words[1:]) == 0, line
+        assert "An outsider" in capsys.readouterr().out
 
 
 def test_links_between_pages_lead_somewhere():
