@@ -392,7 +392,11 @@ def test_arrow_types() -> None:
         return only(load(pa.table({"a": pa.array(data, kind)})))
 
     assert values([0.1, 2.0], pa.float32()) == [Decimal("0.1"), Decimal("2.0")]
-    assert values([np.float16(0.5), np.float16(2.0)], pa.float16()) == [Decimal("0.5"), Decimal("2.0")]
+    halves = [np.float16(0.5), np.float16(2.0)]
+    assert values(halves, pa.float16()) == [
+        Decimal("0.5"),
+        Decimal("2.0"),
+    ]
     assert values([1, 2**61], pa.uint64()) == [1, 2**61]
     assert values([Decimal("1.10"), None], pa.decimal128(9, 2)) == [Decimal("1.1"), None]
     assert values([date(2020, 1, 1)], pa.date64()) == [date(2020, 1, 1)]
