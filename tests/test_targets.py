@@ -144,6 +144,36 @@ def test_a_cap_holds_for_a_curator_too_and_runs_are_told_apart(data):
     assert first.run.spent == second.run.spent == Fraction(2, 10**10)
 
 
+class Stopping(thinveil.Curator):
+    """A curator whose user presses Ctrl-C at its fiftieth batch."""
+
+    after = True
+    batches = 0
+
+    def answer(self, batch):
+        self.batches += 1
+        if self.batches == 50:
+            if self.after:
+                super().answer(batch)
+            raise KeyboardInterrupt
+        return super().answer(batch)
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_the_same_curator_goes_on_and_charges_once(data, after):
+    whole = thinveil.audit(thinveil.Curator(data, thinveil.idp(1)))
+    target = Stopping(data, thinveil.idp(1))
+    target.after = after
+    cut = thinveil.audit(target)
+    assert cut.run.ending == "interrupted"
+    done = thinveil.audit(target, resume=cut.transcript, truth=data)
+    assert done.score.exact
+    assert target.ledger.spent == done.run.spent == whole.run.spent
+    with pytest.raises(thinveil.ThinveilError) as refused:
+        target.restore(cut.run.meter.queries, [])
+    assert "other questions" in str(refused.value)
+
+
 def test_whole_numbers_are_asked_for(data):
     for settings in ({"k": 1.5}, {"k": "2"}, {"seed": 0.5}):
         with pytest.raises(UsageError, match="whole number"):

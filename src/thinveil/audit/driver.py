@@ -79,7 +79,8 @@ class Run(Generic[_T]):
         ending: Why it ended.
         reason: The sentence that goes with an early ending.
         meter: What was asked.
-        spent: The claimed loss of this run: by the target's own ledger where it has one.
+        spent: The claimed loss of this run: by the target's own ledger where it has one that
+            began with this run, else by the meter.
     """
 
     found: _T
@@ -119,7 +120,7 @@ def run(
     facts = target.facts
     meter = Meter(len(facts.schema))
     own = ledger_of(target)
-    before = own.spent if own is not None else Fraction(0)
+    fresh = own is not None and own.spent == 0
     ledger = Ledger(cap)
     recorded: list[Event] = []
     ending: Ending = "complete"
@@ -164,17 +165,18 @@ def run(
                 meter.error.add(facts.claim, batch.queries, stamped.epsilon)
                 observer(meter, about)
                 each_round()
-    except BudgetError as spent:
-        if meter.rounds == 0 and not isinstance(spent, BudgetSpent):
+    except BudgetError as refusal:
+        if meter.rounds == 0 and not isinstance(refusal, BudgetSpent):
             raise
-        ending, reason, found = "cap", str(spent), about.so_far()
+        ending, reason, found = "cap", str(refusal), about.so_far()
     except KeyboardInterrupt:
         ending, reason, found = "interrupted", "the run was interrupted", about.so_far()
     except (TargetError, EvidenceError) as error:
         ending, reason, found = "target", str(error), about.so_far()
     if recorded:
         _restore(target, meter, recorded)
-    return Run(found, ending, reason, meter, ledger.spent if own is None else own.spent - before)
+    claimed = own.spent if own is not None and fresh else ledger.spent
+    return Run(found, ending, reason, meter, claimed)
 
 
 @contextmanager

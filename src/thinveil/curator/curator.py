@@ -44,6 +44,7 @@ class Curator:
         self.seed = seed
         self._noise = NoiseStream(seed)
         self._drawn = 0
+        self._last = 0
         self._paid = 0
         self._constants = Constants(Extent.of(dataset.schema, claim.universe))
 
@@ -71,17 +72,19 @@ class Curator:
 
     def _charge(self, batch: QueryBatch) -> None:
         """Charge for a batch, unless it was paid for before its answers got lost."""
-        if self._paid >= batch.queries:
-            self._paid -= batch.queries
+        if self._paid == batch.queries:
+            self._paid = 0
             self.ledger.charge(PostProcessing("a batch sent again after its answers were lost"))
         else:
             self.ledger.charge(Spend.of(batch))
+        self._last = batch.queries
         self._drawn += batch.queries
 
     def restore(self, answers: int, events: Iterable[Event]) -> None:
         """Continue an earlier run: its noise goes on where it stopped, its spending counts.
 
-        A curator that drew these answers itself has them in its ledger already.
+        A curator that drew these answers itself has them in its ledger already. If the answers
+        to its last batch got lost, it draws them again and charges nothing.
 
         Raises:
             TargetError: This curator has answered something else before.
@@ -89,9 +92,10 @@ class Curator:
         if self._drawn == 0:
             for event in events:
                 self.ledger.charge(event)
-        elif self._drawn < answers:
+        elif self._drawn - answers not in (0, self._last):
             raise TargetError("the target has answered other questions; resume with a fresh one")
-        self._paid = max(self._drawn - answers, 0)
+        else:
+            self._paid = self._drawn - answers
         self._drawn = answers
         self._noise.skip_to(answers)
 
