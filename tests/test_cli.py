@@ -101,7 +101,7 @@ def test_group_sizes_and_strategies(k, strategy):
 
 def test_bounded_universe_needs_and_takes_bounds(small, capsys):
     code, message = refused(capsys, "audit", small, "--universe", "bounded")
-    assert code == 1
+    assert code == 2
     assert "schema" in message
     assert "'age'" in message
     assert run(["schema", small, "--output", "small.toml"]) == 0
@@ -321,6 +321,59 @@ def test_a_damaged_transcript_is_mended_with_a_notice(small, capsys):
     assert Path("run.transcript.damaged").read_bytes().endswith(b"garbage")
 
 
+def test_markup_in_names_is_only_text(capsys):
+    Path("odd.csv").write_text("[/bold],[red]x[/red]\n1,a\n2,b\n2,a\n")
+    assert run(["audit", "odd.csv"]) == 0
+    for name in ("[/bold]", "[red]x[/red]"):
+        assert run(["audit", "odd.csv", "--attack", "column", "--column", name]) == 0
+        assert run(["audit", "odd.csv", "--attack", "uniqueness", "--known", "[/bold]=1"]) == 0
+        assert f"column {name}" in capsys.readouterr().out
+
+
+def test_a_refused_command_leaves_no_transcript(small, capsys):
+    for wrong in (["--attack", "column", "--column", "shoe"], ["--attack", "column"]):
+        refused(capsys, "audit", small, *wrong, "--transcript", "run.transcript")
+        assert not Path("run.transcript").exists()
+
+
+def test_linear_can_be_forced_after_its_bounds_were_found(capsys):
+    Path("wide.csv").write_text("a\n1\n700\n-3\n")
+    rows = "".join(f"{i % 7},{i * 31}\n" for i in range(900))
+    Path("wide.csv").write_text(f"a,b\n{rows}")
+    code, message = refused(capsys, "audit", "wide.csv", "--strategy", "linear")
+    assert code == 2
+    said = re.search(r"thinveil audit --resume (\S+) --force", message)
+    assert said, message
+    code, _ = refused(capsys, "audit", "--resume", said[1])
+    assert code == 2
+    done = run(["audit", "--resume", said[1], "--force", "--cap", "1"])
+    assert done == 2
+    capsys.readouterr()
+
+
+def test_ctrl_c_while_the_result_is_scored_loses_nothing(small, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["thinveil.audit.audit"], "score", stop)
+        assert run(["audit", small]) == 3
+    said = re.search(r"thinveil audit --resume (\S+)", capsys.readouterr().err)
+    assert said
+    code, result = audit("--resume", said[1])
+    assert (code, result["exact"]) == (0, True)
+
+
+def test_a_prior_between_two_steps_is_widened(small):
+    code, result = audit(
+        small, "--attack", "attribute", "--known", "age=60", "--column", "pay",
+        "--prior", "pay=99.985..99.9951",
+    )  # fmt: skip
+    assert code == 0
+    assert result["result"][0]["prior_failed"] == []
+    assert result["result"][0]["values"]["pay"] == [{"value": "99.99", "records": 1}]
+
+
 def test_a_long_public_list_is_pointed_out(capsys):
     rows = "".join(f"{i}.5,{i * 7 % 50},x\n" for i in range(60))
     Path("na.csv").write_text(f"pay,age,job\n{rows}NA,1,x\n")
@@ -372,6 +425,8 @@ BAD = {
     "two budgets": (["--epsilon", "1", "--epsilon-per-query", "1"], 2, "exclude each other"),
     "epsilons zero": (["--epsilons", "0.1,0"], 2, "above zero"),
     "cap zero": (["--cap", "0"], 2, "above zero"),
+    "unprotected with a group": (["--mechanism", "unprotected", "--k", "2"], 2, "no group size"),
+    "epsilons empty": (["--epsilons", ""], 2, "must be a number"),
     "unprotected with a budget": (
         ["--mechanism", "unprotected", "--epsilon", "1"], 2, "claims no privacy loss",
     ),

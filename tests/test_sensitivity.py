@@ -13,7 +13,7 @@ from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
 from thinveil.attacker.search import Rules
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
-from thinveil.errors import SchemaError, UsageError
+from thinveil.errors import UsageError
 from thinveil.language.claims import Constants, Extent, KLocal, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import batch_of
@@ -143,7 +143,7 @@ def test_a_bounded_universe_answers_exactly_what_an_unbounded_one_blurs() -> Non
 
 
 def test_a_bounded_universe_needs_bounds() -> None:
-    with pytest.raises(SchemaError, match="'x'"):
+    with pytest.raises(UsageError, match="'x'"):
         Curator(one_column([1, 2]), idp(universe="bounded"))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+import shlex
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
-from thinveil.errors import TranscriptError, UsageError
+from thinveil.errors import TooManyQueries, TranscriptError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.schema import Schema
 
@@ -58,45 +61,56 @@ def audit(
     """
     recorded = Transcript.resume(Path(resume)) if resume is not None else None
     if recorded is not None:
+        force = settings.pop("force", False)
         if options is not None or settings:
-            raise UsageError("a resumed run brings its own options: give none")
+            raise UsageError("a resumed run brings its own options: give none but force")
         options = Options.from_plain(recorded.header.options)
+        options = replace(options, force=options.force or bool(force))
     elif options is None:
         options = Options(**_settings(settings))
     elif settings:
         raise UsageError("give options or settings, not both")
     target, truth = target_of(source, schema, truth, options)
     mark = fingerprint(target)
-    if recorded is None:
-        header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
-        recorded = Transcript(header, None if transcript is None else Path(transcript))
-    elif recorded.header.fingerprint != mark:
+    if recorded is not None and recorded.header.fingerprint != mark:
         raise TranscriptError(
             f"{resume} was recorded on another table or target; its answers mean nothing here"
         )
-    _check_settings(options, target)
-    start = time.perf_counter()
+    if target is source:
+        _check_settings(options, target)
+    attack = options.attack_on(target.facts)
+    schedule = options.schedule(target.facts.claim)
+    if recorded is None:
+        header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
+        recorded = Transcript(header, None if transcript is None else Path(transcript))
     try:
+        start = time.perf_counter()
         ended = run(
-            options.attack_on(target.facts),
+            attack,
             target,
-            options.schedule(target.facts.claim),
+            schedule,
             transcript=recorded,
             cap=options.cap_value(),
             observer=observer,
         )
-    except UsageError:
-        raise
+        seconds = time.perf_counter() - start
+        if ended.ending in ("interrupted", "target"):
+            _keep(recorded)
+        return _verdict(options, target, truth, ended, seconds, recorded)
     except BaseException as error:
         with suppress(TranscriptError):
-            if _kept(recorded):
-                error.add_note(f"The answers so far are kept in {recorded.path}")
+            _keep(recorded)
+        if recorded.path is not None and not recorded.empty:
+            more = " --force" if isinstance(error, TooManyQueries) else ""
+            error.add_note(how_to_go_on(str(recorded.path)) + more)
         raise
-    seconds = time.perf_counter() - start
-    if ended.ending in ("interrupted", "target"):
-        _kept(recorded)
-    recorded.close()
-    return _verdict(options, target, truth, ended, seconds, recorded)
+    finally:
+        recorded.close()
+
+
+def how_to_go_on(transcript: str) -> str:
+    """Say how a run that ended early is resumed from the command line."""
+    return f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(transcript)}"
 
 
 def _check_settings(options: Options, target: Target) -> None:
@@ -114,11 +128,10 @@ def _check_settings(options: Options, target: Target) -> None:
             raise UsageError(f"{name}: the target has its own, {value}; leave it out")
 
 
-def _kept(transcript: Transcript) -> bool:
-    """Make sure that answers paid for are on disk; tell whether there are any."""
+def _keep(transcript: Transcript) -> None:
+    """Make sure that answers paid for are on disk."""
     if transcript.path is None and not transcript.empty:
         transcript.save(Path(f"thinveil-{transcript.header.run}.transcript"))
-    return transcript.path is not None
 
 
 def _settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +146,13 @@ def _settings(settings: dict[str, Any]) -> dict[str, Any]:
     for name in ("columns", "order", "epsilons"):
         if name in plain:
             value = plain[name]
-            plain[name] = (value,) if isinstance(value, str) else tuple(map(str, value))
+            if isinstance(value, str):
+                value = value.split(",") if name == "epsilons" else [value]
+            plain[name] = tuple(map(str, value))
+    for name in ("k", "seed"):
+        if name in plain:
+            with suppress(TypeError):  # what is no whole number is refused with the rest
+                plain[name] = operator.index(plain[name])
     for name in ("priors", "precision"):
         if name in plain:
             plain[name] = {column: _text(value) for column, value in plain[name].items()}
@@ -190,6 +209,6 @@ def _verdict(
         result=result_of(found, options, facts, truth),
         seconds=seconds,
         seed=target.seed if isinstance(target, Curator) else None,
-        transcript=None if transcript.path is None else str(transcript.path),
+        transcript=None if transcript.path is None or transcript.empty else str(transcript.path),
         notice=transcript.notice,
     )

@@ -75,6 +75,8 @@ class Options:
         if self.universe not in UNIVERSES:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
         strategy_named(self.strategy)
+        if self.mechanism == "unprotected" and self.k != 1:
+            raise UsageError("--k: an unprotected mechanism has no group size")
         if self.epsilons and self.k not in (1, len(self.epsilons)):
             raise UsageError(f"--epsilons gives {len(self.epsilons)} losses, --k says {self.k}")
         self.schedule(self.claim())
@@ -265,12 +267,12 @@ def _inside(attribute: Attribute, code: int) -> bool:
 
 
 def _span(attribute: Attribute, text: str) -> tuple[int, int]:
-    """Read "low..high", both ends included."""
+    """Read "low..high", both ends included; ends between two steps are moved outwards."""
     low, dots, high = text.partition("..")
     try:
         if not dots:
             raise ValueError("two values with .. between them are needed")
-        span = attribute.encode(low.strip()), attribute.encode(high.strip())
+        span = attribute.around(low.strip())[0], attribute.around(high.strip())[1]
     except ValueError as error:
         raise UsageError(f"column {attribute.name!r}: cannot read LOW..HIGH: {error}") from None
     if span[0] > span[1]:

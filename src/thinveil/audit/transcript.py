@@ -57,7 +57,12 @@ class Transcript:
 
     Args:
         header: What the transcript is about.
-        path: Where to keep it; None keeps it in memory until `save`.
+        path: Where to keep it; None keeps it in memory until `save`. The file is made when
+            the first batch is sent.
+
+    Attributes:
+        notice: What the user should know about a transcript that was resumed.
+        empty: Whether nothing was ever recorded here.
     """
 
     def __init__(self, header: Header, path: Path | None = None) -> None:
@@ -70,17 +75,23 @@ class Transcript:
         self._recorded: list[tuple[bytes, bytes]] = []
         self._unanswered: tuple[int, bytes] | None = None
         self._resumed: tuple[int, bytes] | None = None
-        if path is not None:
-            try:
-                self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            except FileExistsError:
-                raise TranscriptError(
-                    f"{path} exists already: choose another name, or continue it with --resume"
-                ) from None
-            except OSError as error:
-                raise TranscriptError(f"cannot write {path}: {error.strerror}") from None
-            _lock(self._file, path)
-            self._write(header.line())
+        self._new = path is not None
+        self.empty = True
+        if path is not None and path.exists():
+            raise _exists(path)
+
+    def _create(self) -> None:
+        """Make the file, with the header as its first line; not before there is a frame."""
+        assert self.path is not None
+        self._new = False
+        try:
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise _exists(self.path) from None
+        except OSError as error:
+            raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
+        _lock(self._file, self.path)
+        self._write(self.header.line())
 
     @staticmethod
     def read_header(path: Path) -> Header:
@@ -106,6 +117,7 @@ class Transcript:
         transcript.path = path
         end = start + transcript._parse(content[start:])
         transcript._resumed = (end, content[end:])
+        transcript.empty = not transcript._recorded
         if end < len(content):
             transcript.notice = (
                 f"the end of {path} was damaged: it is cut back to the last whole batch, number "
@@ -155,11 +167,6 @@ class Transcript:
         """How many batches were recorded with their answers when this was opened."""
         return len(self._recorded)
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was ever recorded here."""
-        return not (self._frames or self._recorded or self.path is not None)
-
     def replay(self, number: int, digest: bytes) -> Floats | None:
         """Return the recorded answers of a batch, or None if it has to be asked.
 
@@ -190,12 +197,15 @@ class Transcript:
         self._frame(_ANSWERED, number, digest, values.astype("<f8", copy=False).tobytes())
 
     def _frame(self, kind: bytes, number: int, digest: bytes, answers: bytes) -> None:
+        self.empty = False
         frame = _FRAME.pack(kind, len(answers), number, digest) + answers
         self._write(frame + _CHECK.pack(zlib.crc32(frame)))
 
     def _write(self, data: bytes) -> None:
         if self._resumed is not None:
             self._reopen()
+        elif self._new:
+            self._create()
         if self._file is None:
             self._frames += data
             return
@@ -242,6 +252,12 @@ def _read(path: Path) -> tuple[Header, int, bytes]:
     except (ValueError, KeyError, TypeError):
         raise TranscriptError(f"{path} is not a transcript that this version reads") from None
     return header, len(line) + 1, content
+
+
+def _exists(path: Path) -> TranscriptError:
+    return TranscriptError(
+        f"{path} exists already: choose another name, or continue it with --resume"
+    )
 
 
 def _damaged(path: Path) -> Path:

@@ -236,11 +236,12 @@ def result_of(
         }
     if isinstance(found, PeopleFound):
         people = []
-        for known, person in zip(options.people, found.people, strict=True):
+        fitting = None if truth is None else _fitting(facts, truth, options)
+        for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
             entry: dict[str, Any] = {"known": dict(known), "correct": None}
-            rows = None if truth is None else _fitting(schema, truth, known)
-            if rows is not None:
-                entry["correct"] = _fits(person, int(rows.sum())) and all(
+            if fitting is not None:
+                rows = fitting[number]
+                entry["correct"] = _fits(person, len(rows)) and all(
                     _matches(each, truth, rows) for each in person.values
                 )
             for name in ("present", "unique", "matches"):
@@ -281,17 +282,18 @@ def _fits(person: PersonFound, matches: int) -> bool:
     return all(claim is None or claim == true for claim, true in said)
 
 
-def _fitting(schema: Schema, truth: Dataset, known: Any) -> Flags:
-    rows = np.ones(truth.records, np.bool_)
-    for name, text in known.items():
-        column = schema.column(name)
-        attribute = schema[column]
-        code = attribute.encode(text) if text or not attribute.missing else None
-        rows &= truth.column(column) == (np.iinfo(np.int64).min if code is None else code)
-    return rows
+def _fitting(facts: PublicFacts, truth: Dataset, options: Options) -> list[list[int]]:
+    """Return, for each person, the rows of the true table that fit what is known."""
+    people = options.codes_of_people(facts)
+    columns = list(people[0])
+    rows: dict[tuple[int, ...], list[int]] = {tuple(who.values()): [] for who in people}
+    for row, codes in enumerate(zip(*truth.codes[:, columns].T.tolist(), strict=True)):
+        if codes in rows:
+            rows[codes].append(row)
+    return [rows[tuple(who[column] for column in columns)] for who in people]
 
 
-def _matches(found: ColumnFound, truth: Dataset | None, rows: Flags | None) -> bool | None:
+def _matches(found: ColumnFound, truth: Dataset | None, rows: list[int] | None) -> bool | None:
     if truth is None:
         return None
     column: Codes = truth.column(found.column)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.audit.audit import audit
+from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options
 from thinveil.audit.transcript import Transcript
 from thinveil.audit.verdict import Verdict
@@ -39,7 +38,7 @@ from thinveil.report.progress import progress
 from thinveil.report.table import write_table
 from thinveil.report.terminal import show_verdict
 
-_BESIDE_RESUME = {"table", "resume", "json_file", "output"}
+_BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 
 
 @click.command("audit")
@@ -100,7 +99,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
         if table is not None:
             origin = {**origin, "table": table}
         data = _load(origin, notices)
-        how: dict[str, Any] = {"resume": path}
+        how: dict[str, Any] = {"resume": path, "force": given["force"]}
     else:
         origin = {
             "table": _lasting(table),
@@ -172,7 +171,7 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
     return Options(
         mechanism=given["mechanism"],
         k=given["k"],
-        epsilons=tuple(given["epsilons"].split(",")) if given["epsilons"] else (),
+        epsilons=() if given["epsilons"] is None else tuple(given["epsilons"].split(",")),
         epsilon_per_query=given["epsilon_per_query"],
         epsilon=given["epsilon"],
         cap=given["cap"],
@@ -213,6 +212,4 @@ def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
     if ended == "target":
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))
     if kept and ended != "cap":
-        notices.print(
-            Text(f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(kept)}")
-        )
+        notices.print(Text(how_to_go_on(kept)))

@@ -70,6 +70,14 @@ def cli() -> None:
     """
 
 
+def _say(message: str, error: BaseException) -> None:
+    """Print a message and what else is to be said about an error."""
+    # click turns an interruption into its own Abort; the notes stay on the original
+    said = [error, error.__cause__, error.__context__]
+    notes = [note for each in said if each for note in getattr(each, "__notes__", ())]
+    click.echo("\n".join([message, *dict.fromkeys(notes)]), err=True)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     try:
@@ -80,15 +88,12 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as wrong:
         wrong.show()
         return EXIT_USAGE
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+    except (click.Abort, KeyboardInterrupt) as stop:
+        _say("Interrupted.", stop)
         return EXIT_EARLY
-    except UsageError as error:
-        click.echo(f"Error: {error}", err=True)
-        return EXIT_USAGE
     except ThinveilError as error:
-        click.echo("\n".join([f"Error: {error}", *getattr(error, "__notes__", ())]), err=True)
-        return EXIT_ERROR
+        _say(f"Error: {error}", error)
+        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_ERROR
     except BrokenPipeError:
         # Whoever read our output went away; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

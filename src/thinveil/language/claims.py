@@ -19,7 +19,7 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 
-from thinveil.errors import BudgetError, SchemaError, UsageError
+from thinveil.errors import BudgetError, UsageError
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Schema
 
@@ -209,7 +209,7 @@ class Extent:
         """Return the universe over which a claim on this schema is meant.
 
         Raises:
-            SchemaError: A bounded universe needs the bounds of every attribute.
+            UsageError: A bounded universe needs the bounds of every attribute.
         """
         low, end = [], []
         for attribute in schema:
@@ -217,7 +217,7 @@ class Extent:
                 low.append(LOWEST)
                 end.append(INFINITE)
             elif attribute.lower is None or attribute.upper is None:
-                raise SchemaError(
+                raise UsageError(
                     f"a bounded universe needs published bounds, and {attribute.name!r} has none: "
                     "give them in a schema file (thinveil schema TABLE drafts one)"
                 )

@@ -7,6 +7,7 @@ A missing value has a code of its own, below all others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -19,6 +20,7 @@ from decimal import (
     InvalidOperation,
     Overflow,
 )
+from fractions import Fraction
 from typing import Final, Literal, TypeVar
 
 from thinveil.errors import SchemaError
@@ -132,18 +134,25 @@ class Grid:
         Raises:
             ValueError: The value is not of this kind, not on the grid, or too large.
         """
+        low, high = self.around(value)
+        if low != high:
+            raise ValueError(f"not a multiple of the step {self.step}")
+        return low
+
+    def around(self, value: object) -> tuple[int, int]:
+        """Return the codes next to a value, below and above; the same one if it is on the grid.
+
+        Raises:
+            ValueError: The value is not of this kind, or too large.
+        """
         try:
             units = self._units(value)
-            if abs(units) >= LIMIT * self.step:
-                raise ValueError("too large for a grid of 2^62 steps")
-            steps = EXACT.divide(units, self.step)
         except OverflowError:
             raise ValueError("too far from 1970") from None
-        except Inexact:
-            raise ValueError(f"not a multiple of the step {self.step}") from None
-        if steps != int(steps):
-            raise ValueError(f"not a multiple of the step {self.step}")
-        return int(steps)
+        if abs(units) >= LIMIT * self.step:
+            raise ValueError("too large for a grid of 2^62 steps")
+        steps = Fraction(units) / Fraction(self.step)
+        return math.floor(steps), math.ceil(steps)
 
     def _units(self, value: object) -> Decimal:
         if self.kind in ("integer", "decimal"):
@@ -258,6 +267,10 @@ class Categories:
             return self._codes[str(value)]
         except KeyError:
             raise ValueError("not one of the public categories") from None
+
+    def around(self, value: object) -> tuple[int, int]:
+        """Return the code of a category, twice: categories have no values between them."""
+        return self.encode(value), self.encode(value)
 
     def decode(self, code: int) -> Value:
         """Return the category that a code stands for."""

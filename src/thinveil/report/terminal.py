@@ -17,7 +17,7 @@ _MOST_ROWS = 20
 
 
 def _plain_table(*headings: str, title: str = "") -> Table:
-    table = Table(title=title or None, title_justify="left", header_style="bold")
+    table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold")
     return table
