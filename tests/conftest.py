@@ -23,9 +23,15 @@ BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank-full.csv"
 
 
 @pytest.fixture(scope="session")
-def bank() -> Dataset:
-    """The table of the published experiments; see CONTRIBUTING for where it comes from."""
+def bank_path() -> Path:
+    """Where the table of the published experiments is; see CONTRIBUTING."""
     path = Path(os.environ.get("THINVEIL_BANK", BANK))
     if not path.exists():
         pytest.skip(f"the bank table is not at {path}: set THINVEIL_BANK to where it is")
-    return load(path, read_schema("bank"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def bank(bank_path: Path) -> Dataset:
+    """The table of the published experiments, coded by its public schema."""
+    return load(bank_path, read_schema("bank"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from datetime import date, datetime
@@ -20,13 +19,6 @@ from thinveil.curator.drafting import draft_schema
 from thinveil.curator.reading import load
 from thinveil.errors import DataError, MissingExtra, ThinveilError, UsageError
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
-from thinveil.language.schema_file import read_schema
-
-BANK = Path(
-    os.environ.get(
-        "THINVEIL_BANK", Path(__file__).parents[1] / ".." / "shared" / "data" / "bank-full.csv"
-    )
-)
 
 
 @pytest.fixture
@@ -613,12 +605,10 @@ def test_no_value_is_shown(
 # Real data -------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not BANK.exists(), reason="no bank-full.csv: set THINVEIL_BANK to its path")
-def test_bank() -> None:
-    bank = load(BANK, read_schema("bank"))
+def test_bank(bank: Dataset, bank_path: Path) -> None:
     assert bank.records == 45_211
-    assert bank.schema.names == load(BANK).schema.names
-    guessed = load(BANK)
+    guessed = load(bank_path)
+    assert bank.schema.names == guessed.schema.names
     assert guessed.schema == bank.schema.without_bounds()
     assert np.array_equal(guessed.codes, bank.codes)
     job = bank.schema[bank.schema.column("job")]

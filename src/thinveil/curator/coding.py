@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from decimal import Decimal, localcontext
 from functools import partial
 from typing import Final
@@ -19,21 +18,14 @@ import numpy as np
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
+from thinveil.language.texts import NUMBER, ticks
 
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
 
 WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d*)", re.ASCII)
 PLAIN: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
-NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE_TEXT: Final = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
-DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-MOMENT: Final = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?", re.ASCII
-)
-
-_EPOCH = datetime(1970, 1, 1)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,44 +49,6 @@ class Column:
     def present(self, missing: Collection[str]) -> list[str]:
         """Return the distinct texts that are not missing."""
         return [text for text in self.texts if text is not None and text not in missing]
-
-
-def day(text: str) -> date:
-    """Read an ISO date, or the midnight that an ISO datetime names.
-
-    Raises:
-        ValueError: The text is neither.
-    """
-    text = text.strip()
-    if DAY.fullmatch(text):
-        return date.fromisoformat(text)
-    at = moment(text)
-    if at != datetime(at.year, at.month, at.day):
-        raise ValueError("not a whole day")
-    return at.date()
-
-
-def moment(text: str) -> datetime:
-    """Read an ISO date or datetime; one with an offset is turned into UTC.
-
-    Raises:
-        ValueError: The text is neither.
-    """
-    text = text.strip()
-    if not (MOMENT.fullmatch(text) or DAY.fullmatch(text)):
-        raise ValueError("not an ISO datetime")
-    at = datetime.fromisoformat(text)
-    offset = at.utcoffset()
-    return at if offset is None else at.replace(tzinfo=None) - offset
-
-
-def ticks(text: str) -> int:
-    """Read an ISO date or datetime as microseconds since 1970.
-
-    Raises:
-        ValueError: The text is neither.
-    """
-    return (moment(text) - _EPOCH) // _MICROSECOND
 
 
 def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Codes:
@@ -122,7 +76,7 @@ def _coder(attribute: Attribute) -> Callable[[str], int]:
     if not isinstance(attribute, Grid):
         return attribute.encode
     if attribute.kind == "date":
-        return lambda text: attribute.encode(day(text))
+        return attribute.encode
     if attribute.kind == "datetime":
         width = int(attribute.step * 10**6)
 
@@ -136,21 +90,14 @@ def _coder(attribute: Attribute) -> Callable[[str], int]:
     step = attribute.step.normalize(EXACT).as_tuple()
     if step.digits == (1,) and isinstance(step.exponent, int) and -20 < step.exponent <= 0:
         return partial(_decimal_code, attribute, -step.exponent)
-    return partial(_number_code, attribute)
-
-
-def _number_code(grid: Grid, text: str) -> int:
-    text = text.strip()
-    if not NUMBER.fullmatch(text):
-        raise ValueError("not a number")
-    return grid.encode(text)
+    return attribute.encode
 
 
 def _decimal_code(grid: Grid, places: int, text: str) -> int:
     """Code a number on a grid of so many decimals, mostly without any decimal arithmetic."""
     text = text.strip()
     if not PLAIN.fullmatch(text):
-        return _number_code(grid, text)
+        return grid.encode(text)
     whole, _, fraction = text.partition(".")
     if len(fraction) > places:
         fraction = fraction.rstrip("0")

@@ -12,18 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.curator.coding import (
-    DAY,
-    INFINITE_TEXT,
-    MOMENT,
-    NUMBER,
-    WHOLE,
-    Column,
-    day,
-    ticks,
-)
+from thinveil.curator.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
 
 FINEST: Final = 400
 """Decimal places beyond which no grid is drafted; the smallest float has 324."""

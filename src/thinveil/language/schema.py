@@ -21,9 +21,10 @@ from decimal import (
     Overflow,
 )
 from fractions import Fraction
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from thinveil.errors import SchemaError
+from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, day, ticks
 
 MISSING: Final = -(2**63)
 """The code of a missing value, and the lowest range end: it includes missing."""
@@ -37,12 +38,6 @@ LIMIT: Final = 2**62
 Kind = Literal["integer", "decimal", "date", "datetime"]
 KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime")
 
-_EPOCH = date(1970, 1, 1)
-_EPOCH_TIME = datetime(1970, 1, 1)
-_MICROSECOND = timedelta(microseconds=1)
-
-_Day = TypeVar("_Day", date, datetime)
-
 Value = int | Decimal | date | datetime | str | None
 
 EXACT: Final = Context(
@@ -54,23 +49,13 @@ EXACT: Final = Context(
 def _number(value: object) -> Decimal:
     """Read a number exactly, from text or from a Python number."""
     text = str(value).strip()
-    if "_" in text or not text.isascii():
+    if not NUMBER.fullmatch(text):
         raise ValueError("not a number")
     try:
         number = EXACT.create_decimal(text)
     except DecimalException:
-        raise ValueError("not a number") from None
-    if not number.is_finite():
-        raise ValueError("not a finite number")
+        raise ValueError("a number of too many digits") from None
     return number
-
-
-def _iso(kind: type[_Day], value: object) -> _Day:
-    """Read a date or a moment in ISO form; the error does not repeat what was given."""
-    try:
-        return kind.fromisoformat(str(value).strip())
-    except ValueError:
-        raise ValueError("not a date such as 2024-12-31") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +143,8 @@ class Grid:
         if self.kind in ("integer", "decimal"):
             return _number(value)
         if self.kind == "date":
-            if isinstance(value, datetime):
-                if value.time() != datetime.min.time():
-                    raise ValueError("not a whole day")
-                value = value.date()
-            elif not isinstance(value, date):
-                value = _iso(date, value)
-            return Decimal((value - _EPOCH).days)
-        if not isinstance(value, datetime):
-            text = str(value).strip()
-            if len(text.partition(".")[2].partition("+")[0].rstrip("Z")) > len("000000"):
-                raise ValueError("finer than a microsecond")
-            value = _iso(datetime, text)
-        if value.tzinfo is not None:
-            value = (value - value.utcoffset()).replace(tzinfo=None)  # type: ignore[operator]
-        return Decimal((value - _EPOCH_TIME) // _MICROSECOND) / 10**6
+            return Decimal((day(value) - EPOCH.date()).days)
+        return Decimal(ticks(value)) / 10**6
 
     def decode(self, code: int) -> Value:
         """Return the value that a code stands for: the low end of its step."""
@@ -183,9 +155,9 @@ class Grid:
             if self.kind == "integer":
                 return int(units)
             if self.kind == "date":
-                return _EPOCH + timedelta(days=int(units))
+                return EPOCH.date() + timedelta(days=int(units))
             if self.kind == "datetime":
-                return _EPOCH_TIME + int(units * 10**6) * _MICROSECOND
+                return EPOCH + int(units * 10**6) * MICROSECOND
         except OverflowError:
             return f"{units} {'days' if self.kind == 'date' else 'seconds'} from 1970-01-01"
         return units

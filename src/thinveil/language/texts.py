@@ -1,0 +1,60 @@
+"""Numbers, dates and moments as texts: the one place that says what counts as which."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from typing import Final
+
+NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+
+EPOCH: Final = datetime(1970, 1, 1)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def day(value: object) -> date:
+    """Read a date: an ISO date or the midnight that an ISO datetime names, or an object.
+
+    Raises:
+        ValueError: It is neither; the message does not repeat it.
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    at = moment(value)
+    if at != datetime(at.year, at.month, at.day):
+        raise ValueError("not a whole day")
+    return at.date()
+
+
+def moment(value: object) -> datetime:
+    """Read an ISO date or datetime, or an object; one with an offset is turned into UTC.
+
+    Raises:
+        ValueError: It is neither; the message does not repeat it.
+        OverflowError: It lies beyond the years that Python knows.
+    """
+    if isinstance(value, datetime):
+        at = value
+    else:
+        text = str(value).strip()
+        if not (MOMENT.fullmatch(text) or DAY.fullmatch(text)):
+            raise ValueError("not a date such as 2024-12-31")
+        try:
+            at = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError("not a day or a time of the calendar") from None
+    offset = at.utcoffset()
+    return at if offset is None else at.replace(tzinfo=None) - offset
+
+
+def ticks(value: object) -> int:
+    """Read a moment as microseconds since 1970.
+
+    Raises:
+        ValueError: It is no moment.
+    """
+    return (moment(value) - EPOCH) // MICROSECOND
