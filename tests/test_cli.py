@@ -134,6 +134,17 @@ def test_a_cap_ends_early_with_what_was_found():
     assert recovered["salary"] == 0
 
 
+def test_nothing_is_said_of_people_who_are_not_settled(small):
+    who = ("--known", "age=60", "--cap", "1e-11")
+    for attack in ("membership", "uniqueness", "attribute"):
+        code, result = audit(small, "--attack", attack, *who)
+        assert code == 3
+        assert "learned nothing yet" in result["verdict"]
+        for person in result["result"] or []:
+            assert person["correct"] is None
+            assert "present" not in person
+
+
 def test_a_column_that_ends_early_shows_what_was_found():
     code, result = audit("--attack", "column", "--column", "salary", "--cap", "1e-6")
     assert code == 3

@@ -21,13 +21,28 @@ A message says what was wrong, where, and what to do next. It never holds a
 confidential value: columns are named, rows are numbered, contents are not shown.
 """
 
+from typing import Final
+
+EXIT_COMPLETE: Final = 0
+"""The exit code of a command that ran to its end."""
+EXIT_ERROR: Final = 1
+"""The exit code of an error."""
+EXIT_USAGE: Final = 2
+"""The exit code of wrong usage."""
+EXIT_EARLY: Final = 3
+"""The exit code of a run that ended early with what was found so far."""
+
 
 class ThinveilError(Exception):
     """The root of all errors that thinveil raises on purpose."""
 
+    exit_code = EXIT_ERROR
+
 
 class UsageError(ThinveilError):
     """The request itself makes no sense; changing the call helps."""
+
+    exit_code = EXIT_USAGE
 
 
 class TooManyQueries(UsageError):

@@ -38,9 +38,20 @@ def with_limits(
     facts: PublicFacts,
     strategy: Strategy,
     axes: Sequence[Axis],
+    check: Callable[[Sequence[Axis]], None],
     so_far: Callable[[], Any] = lambda: None,
 ) -> Attack[list[Axis]]:
-    """Return the axes with limits for the whole table, found by asking where not public."""
+    """Return the axes with limits for the whole table, found by asking where not public.
+
+    Args:
+        facts: What is public.
+        strategy: How missing values are counted.
+        axes: The axes to be searched later.
+        check: Refuses a search that would be too long; called before anything is asked, and
+            again when all limits are known.
+        so_far: What has been recovered while limits are searched for.
+    """
+    check(axes)
     rules = Rules.of(facts)
     unknown = [axis for axis in axes if axis.lower is None]
     found = yield from side_by_side(
@@ -50,4 +61,6 @@ def with_limits(
         lambda _, __: About("finding bounds", 0.0, so_far),
     )
     known = {axis.column: axis for axis in found}
-    return [known.get(axis.column, axis) for axis in axes]
+    limited = [known.get(axis.column, axis) for axis in axes]
+    check(limited)
+    return limited

@@ -86,6 +86,12 @@ def exceeds(rules: Rules, low: int, high: int, t: int) -> Search[bool]:
     return rules.exceeds(t, (yield low, high, rules.threshold(t)))
 
 
+def settled(value: _T) -> Search[_T]:
+    """Return a search that has nothing to ask: its result is known."""
+    return value
+    yield
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One attribute as a search sees it: a grid of coarse steps between limits.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from thinveil.attacker import linear, published
-from thinveil.attacker.search import Axis, Rules, Search, Values, exceeds
+from thinveil.attacker.search import Axis, Rules, Search, Values, exceeds, settled
 from thinveil.errors import TooManyQueries, UsageError
 from thinveil.language.schema import LOWEST, MISSING
 
@@ -46,7 +46,7 @@ class Strategy:
         found = [] if found is None else found
         if rules.bounded and axis.size == 1:
             found.append((MISSING if axis.missing else axis.limits[0], s))
-            return _known(found)
+            return settled(found)
         if not axis.missing:
             return self.values(rules, axis, s, found)
         return self._with_missing(rules, axis, s, found)
@@ -84,12 +84,6 @@ class Strategy:
                 f"the {self.name} strategy may ask up to {queries:,} queries here, above "
                 f"{MOST_QUERIES:,}: add --force to go ahead, or use --strategy published"
             )
-
-
-def _known(values: Values) -> Search[Values]:
-    """Return a search that has nothing to ask."""
-    return values
-    yield
 
 
 STRATEGIES: Final = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -77,13 +78,13 @@ def columns(
 ) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself (Algorithm 2); they are searched side by side."""
     rules = Rules.of(facts)
-    axes = [axes_of(facts, widths)[column] for column in wanted]
-    for axis in axes:
-        strategy.check(rules, [axis], 1, force)
-    axes = yield from with_limits(facts, strategy, axes)
-    for axis in axes:
-        strategy.check(rules, [axis], 1, force)
 
+    def check(axes: Sequence[Axis]) -> None:
+        for axis in axes:
+            strategy.check(rules, [axis], 1, force)
+
+    axes = [axes_of(facts, widths)[column] for column in wanted]
+    axes = yield from with_limits(facts, strategy, axes, check)
     found: list[Values] = [[] for _ in axes]
 
     def so_far() -> ColumnsFound:
@@ -138,13 +139,18 @@ def column_found(axis: Axis, values: Values) -> ColumnFound:
 def in_order(axes: Sequence[Axis], order: Sequence[int] | None) -> list[Axis]:
     """Sort axes as the user says, the rest by public domain size, ties in schema order.
 
+    Those whose bounds are not known yet come last.
+
     Raises:
         UsageError: The user's order names a column twice.
     """
     first = list(order or ())
     if len(set(first)) != len(first):
         raise UsageError("the order names a column twice")
-    rest = sorted((axis for axis in axes if axis.column not in first), key=lambda axis: axis.size)
+    rest = sorted(
+        (axis for axis in axes if axis.column not in first),
+        key=lambda axis: math.inf if axis.lower is None else axis.size,
+    )
     return [axes[column] for column in first] + rest
 
 
@@ -169,10 +175,14 @@ def table(
         counts=np.array([rules.n], np.int64),
         widths=tuple(axis.width for axis in axes),
     )
-    strategy.check(rules, axes, 1, force)
-    axes = yield from with_limits(facts, strategy, axes, lambda: nothing)
+    axes = yield from with_limits(
+        facts,
+        strategy,
+        axes,
+        lambda axes: strategy.check(rules, in_order(axes, order), 1, force),
+        lambda: nothing,
+    )
     axes = in_order(axes, order)
-    strategy.check(rules, axes, 1, force)
     all_columns = tuple(axis.column for axis in axes)
     all_widths = tuple(axis.width for axis in axes)
     codes = np.empty((1, 0), np.int64)

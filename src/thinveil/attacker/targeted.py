@@ -18,6 +18,7 @@ from thinveil.attacker.search import (
     Work,
     axes_of,
     exceeds,
+    settled,
     side_by_side,
 )
 from thinveil.attacker.strategies import Strategy
@@ -79,8 +80,8 @@ def _each(
         facts,
         cells,
         [
-            Work(make(rules) if settled is None else _certain(rules, settled), row, _WHOLE_CELL)
-            for row, settled in enumerate(constant)
+            Work(make(rules) if always is None else _certain(rules, always), row, _WHOLE_CELL)
+            for row, always in enumerate(constant)
         ],
         lambda done, results: About(
             label, done, lambda: PeopleFound(tuple(each or PersonFound() for each in results))
@@ -92,8 +93,7 @@ def _each(
 def _certain(rules: Rules, always: int) -> Search[PersonFound]:
     """Return without asking what holds for a predicate that is constant."""
     matches = always * rules.n
-    return PersonFound(present=matches > 0, unique=matches == 1, matches=matches)
-    yield
+    return settled(PersonFound(present=matches > 0, unique=matches == 1, matches=matches))
 
 
 def _cells(facts: PublicFacts, people: Sequence[Person]) -> tuple[Cells, list[int | None]]:
@@ -130,12 +130,13 @@ def attributes(
     """
     rules = Rules.of(facts)
     axes = [axes_of(facts, widths)[column] for column in wanted]
-    for axis in axes:
-        strategy.check(rules, [axis], len(people), force)
     if len(people) > 1 or strategy.estimate is not None:
-        axes = yield from with_limits(facts, strategy, axes)
-        for axis in axes:
-            strategy.check(rules, [axis], len(people), force)
+
+        def check(axes: Sequence[Axis]) -> None:
+            for axis in axes:
+                strategy.check(rules, [axis], len(people), force)
+
+        axes = yield from with_limits(facts, strategy, axes, check)
     if assume_unique:
         matched = [PersonFound(present=True, unique=True, matches=1) for _ in people]
     else:
@@ -148,12 +149,12 @@ def attributes(
         found = []
         for person in matched:
             mine = [(axis, next(per_person)) for axis in axes] if person.matches else []
-            settled = [(axis, result) for axis, result in mine if result is not None]
+            known = [(axis, result) for axis, result in mine if result is not None]
             found.append(
                 replace(
                     person,
-                    values=tuple(column_found(axis, values) for axis, (values, _) in settled),
-                    prior_failed=tuple(axis.column for axis, (_, held) in settled if not held),
+                    values=tuple(column_found(axis, values) for axis, (values, _) in known),
+                    prior_failed=tuple(axis.column for axis, (_, held) in known if not held),
                 )
             )
         return PeopleFound(tuple(found))
@@ -204,19 +205,18 @@ def _value(
     shortcut: bool,
 ) -> Search[tuple[Values, bool]]:
     """Find the values of s matching records, and tell whether the prior held."""
+    held = True
     if prior is not None:
         low, high = (end // axis.width for end in prior)
         if axis.lower is not None and axis.upper is not None:
             low, high = max(low, axis.lower), min(high, axis.upper)
-        if low <= high and (axis.missing or (low, high) != (axis.lower, axis.upper)):
-            if (yield from exceeds(rules, low, high + 1, s - 1)):
-                narrow = replace(axis.within(low, high), missing=False)
-                return (yield from _settle(strategy, rules, narrow, s, shortcut)), True
-            found = yield from _settle(strategy, rules, axis, s, shortcut)
-            return found, False
         if low > high:
-            return (yield from _settle(strategy, rules, axis, s, shortcut)), False
-    return (yield from _settle(strategy, rules, axis, s, shortcut)), True
+            held = False
+        elif axis.missing or (low, high) != (axis.lower, axis.upper):
+            held = yield from exceeds(rules, low, high + 1, s - 1)
+            if held:
+                axis = replace(axis.within(low, high), missing=False)
+    return (yield from _settle(strategy, rules, axis, s, shortcut)), held
 
 
 def _settle(strategy: Strategy, rules: Rules, axis: Axis, s: int, shortcut: bool) -> Search[Values]:

@@ -23,11 +23,10 @@ from thinveil.audit.driver import Run
 from thinveil.audit.options import Options
 from thinveil.audit.scoring import Score, coarse
 from thinveil.curator.dataset import Dataset
+from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import Schema, Value
-
-EXIT_COMPLETE, EXIT_ERROR, EXIT_USAGE, EXIT_EARLY = 0, 1, 2, 3
 
 
 def plain(value: Value) -> Any:
@@ -142,9 +141,8 @@ class Verdict:
                 f"But guessing from the public facts alone gets {score.guessed:,} as well: here it "
                 "is the public list of values that gives the table away."
             )
-        if isinstance(self.result, list) and any(
-            each.get("correct") is False for each in self.result
-        ):
+        results = self.result if isinstance(self.result, list) else [self.result or {}]
+        if any(each.get("correct") is False for each in results):
             parts.append("Checked against the table, part of this is wrong.")
         if self.run.ending != "complete":
             parts.append(f"The run ended early: {self.run.reason}.")
@@ -174,20 +172,26 @@ class Verdict:
         return "An outsider learned nothing yet"
 
     def _about_people(self, found: PeopleFound) -> str:
-        people = found.people
-        alone = people[0] if len(people) == 1 else None
-        if self.options.attack == "membership":
+        """Say what was learned of people; of those not settled yet, nothing is said."""
+        attack = self.options.attack
+        field = {"membership": "present", "uniqueness": "unique"}.get(attack, "matches")
+        people = [person for person in found.people if getattr(person, field) is not None]
+        if not people:
+            return "nothing yet"
+        alone = people[0] if len(found.people) == 1 else None
+        all_of_them = many(len(people), "person", "people")
+        if attack == "membership":
             if alone is not None:
                 who = "somebody who fits" if alone.present else "nobody who fits"
                 return f"that {who} is in the table"
             present = sum(person.present is True for person in people)
-            return f"that {present:,} of {many(len(people), 'person', 'people')} are in the table"
-        if self.options.attack == "uniqueness":
+            return f"that {present:,} of {all_of_them} are in the table"
+        if attack == "uniqueness":
             given = ", presence taken as given," if self.options.present else ""
             if alone is not None:
                 return f"that the person is{given} {'' if alone.unique else 'not '}unique"
             unique = sum(person.unique is True for person in people)
-            return f"that{given} {unique:,} of {many(len(people), 'person', 'people')} are unique"
+            return f"that{given} {unique:,} of {all_of_them} are unique"
         if alone is not None:
             values = many(len(alone.values), "attribute")
             if not alone.matches:
@@ -195,10 +199,10 @@ class Verdict:
             if alone.matches == 1:
                 return f"{values} of the person"
             return f"the values of {values} among the {alone.matches:,} records that fit"
-        there = [person for person in people if person.matches]
+        there = [person for person in people if person.values]
         unique = sum(person.matches == 1 for person in there)
         return (
-            f"attributes of {len(there):,} of {many(len(people), 'person', 'people')}, "
+            f"attributes of {len(there):,} of {all_of_them}, "
             f"{unique:,} of them alone in what was known of them,"
         )
 
@@ -239,7 +243,7 @@ def result_of(
         fitting = None if truth is None else _fitting(facts, truth, options)
         for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
             entry: dict[str, Any] = {"known": dict(known), "correct": None}
-            if fitting is not None:
+            if fitting is not None and person != PersonFound():
                 rows = fitting[number]
                 entry["correct"] = _fits(person, len(rows)) and all(
                     _matches(each, truth, rows) for each in person.values

@@ -113,7 +113,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
             "transcript": given["transcript"],
             "origin": origin,
         }
-    if not given["schema"]:
+    if not origin.get("schema"):
         for doubt in doubts(data.schema, data.records):
             notices.print(Text(f"Note: {doubt}", style="yellow"))
     with progress(notices) as observer:

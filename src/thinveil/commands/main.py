@@ -11,14 +11,13 @@ from typing import Final
 
 import click
 
-from thinveil.errors import ThinveilError, UsageError
+from thinveil.errors import EXIT_EARLY, EXIT_ERROR, EXIT_USAGE, ThinveilError
 
 _COMMANDS: Final = {
     "audit": "Attack a table through a mechanism and say what was learned.",
     "reproduce": "Run the paper's experiments and compare every figure.",
     "schema": "Draft a schema file for a table.",
 }
-EXIT_ERROR, EXIT_USAGE, EXIT_EARLY = 1, 2, 3
 
 
 class _Lazy(click.Group):
@@ -93,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_EARLY
     except ThinveilError as error:
         _say(f"Error: {error}", error)
-        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_ERROR
+        return error.exit_code
     except BrokenPipeError:
         # Whoever read our output went away; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
