@@ -1,0 +1,1 @@
+"""The paper's definitions, executable on worlds small enough to enumerate."""
