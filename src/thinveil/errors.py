@@ -12,6 +12,7 @@
     ├── BudgetError           a privacy budget cannot be used as asked
     │   └── BudgetSpent       the cap refuses a batch; nothing of it was answered
     ├── EvidenceError         an answer cannot come from the claimed mechanism
+    │   └── Undecided         answers show no usable difference; nothing can be said
     ├── TargetError           a target failed or answered nonsense
     ├── TranscriptError       a transcript is damaged or belongs elsewhere
     ├── OutputError           a result cannot be written
@@ -75,6 +76,10 @@ class EpsilonError(UsageError, BudgetError):
 
 class EvidenceError(ThinveilError):
     """An answer cannot come from the claimed mechanism."""
+
+
+class Undecided(EvidenceError):
+    """Answers show no usable difference, after as many of them as were planned."""
 
 
 class TargetError(ThinveilError):

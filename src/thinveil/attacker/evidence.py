@@ -51,7 +51,7 @@ class ErrorBound:
 
     def add(self, claim: Claim, queries: int, epsilon: float | Floats | None) -> None:
         """Count the answers of one batch."""
-        if claim.protected and epsilon is not None:
+        if claim.protected and claim.reads_exactly and epsilon is not None:
             worst = epsilon if isinstance(epsilon, float) else float(np.max(epsilon))
             self.total = min(1.0, self.total + queries * exactness_error(claim, worst))
 
@@ -102,28 +102,43 @@ def weigh(facts: PublicFacts, batch: QueryBatch, answers: Answers) -> Evidence:
         1.0 if epsilon is None else epsilon, scale, out=np.ones(scale.shape), where=scale > 0
     )
     row = np.repeat(np.arange(len(threshold)), repeats)
-    each = _loglik(claim, answers.values[:, None], bit[row], scale[row], rate[row])
-    loglik = np.add.reduceat(each, np.cumsum(repeats) - repeats, axis=0)
-    return Evidence(breakpoints, np.where(told[:, None], loglik, 0.0))
+    each = loglik(claim, answers.values[:, None], bit[row], scale[row], rate[row])
+    summed = np.add.reduceat(each, np.cumsum(repeats) - repeats, axis=0)
+    return Evidence(breakpoints, np.where(told[:, None], summed, 0.0))
 
 
-def _loglik(claim: Claim, value: Floats, bit: Flags, scale: Floats, rate: Floats) -> Floats:
+def loglik(claim: Claim, value: Floats, bit: Flags, scale: Floats, rate: Floats) -> Floats:
     """Return the log-likelihood of single answers, given true bits, scales and epsilon/scale."""
     far = np.abs(value - bit)
     with np.errstate(divide="ignore"):
         exact = np.log((far == 0).astype(np.float64))
-    if claim.post == "integer":
-        beside = np.log(-0.5 * np.expm1(-rate)) - rate * (far - 0.5)
-        noisy = np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside)
-    elif claim.post == "binary":
-        flipped = 0.5 * np.exp(-rate / 2)
-        noisy = np.log(np.where(far == 0, 1 - flipped, flipped))
-    else:
-        noisy = np.log(rate / 2) - rate * far
-        if claim.offset == 0:
-            by_chance = np.log(_GRAIN * (1.0 + rate))
-            noisy = np.where((value == 0) | (value == 1), by_chance, noisy)
+        if claim.noise == "cauchy":
+            noisy = _cauchy(claim.post, value - bit, rate)
+        elif claim.post == "integer":
+            beside = np.log(-0.5 * np.expm1(-rate)) - rate * (far - 0.5)
+            noisy = np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside)
+        elif claim.post == "binary":
+            flipped = 0.5 * np.exp(-rate / 2)
+            noisy = np.log(np.where(far == 0, 1 - flipped, flipped))
+        else:
+            noisy = np.log(rate / 2) - rate * far
+            if claim.offset == 0:
+                by_chance = np.log(_GRAIN * (1.0 + rate))
+                noisy = np.where((value == 0) | (value == 1), by_chance, noisy)
     return np.where(scale > 0, noisy, exact)
+
+
+def _cauchy(post: str, off: Floats, rate: Floats) -> Floats:
+    """Return the log-likelihood of Cauchy answers, so far off their true bits."""
+    if post == "none":
+        density: Floats = np.log(rate / np.pi) - np.log1p((rate * off) ** 2)
+        return density
+    if post == "binary":  # the other value came back: noise of more than a half, one way
+        flipped = 0.5 - np.arctan(rate / 2) / np.pi
+        return np.log(np.where(off == 0, 1 - flipped, flipped))
+    low, high = rate * (off - 0.5), rate * (off + 0.5)  # arctan(high) - arctan(low), stably
+    inside: Floats = np.log(np.arctan2(high - low, 1 + low * high) / np.pi)
+    return inside
 
 
 def zones(claim: Claim, answers: Answers) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thinveil.attacker.care import Care
 from thinveil.attacker.search import (
     Attack,
     Axis,
@@ -26,7 +27,7 @@ def doubled(strategy: Strategy, rules: Rules, axis: Axis, s: int) -> Search[Axis
     if axis.missing:
         s -= yield from strategy.missing(rules, s)
     reach = 1
-    while s and not (yield from exceeds(rules, -reach, reach, s - 1)):
+    while s and not (yield from exceeds(rules, -reach, reach, s - 1, s)):
         reach *= 2
         if reach * axis.width >= 2 * LIMIT:
             raise EvidenceError("the answers leave some records outside every range of values")
@@ -40,6 +41,7 @@ def with_limits(
     axes: Sequence[Axis],
     check: Callable[[Sequence[Axis]], None],
     so_far: Callable[[], Any] = lambda: None,
+    care: Care | None = None,
 ) -> Attack[list[Axis]]:
     """Return the axes with limits for the whole table, found by asking where not public.
 
@@ -50,6 +52,7 @@ def with_limits(
         check: Refuses a search that would be too long; called before anything is asked, and
             again when all limits are known.
         so_far: What has been recovered while limits are searched for.
+        care: How sure decisions must be.
     """
     check(axes)
     rules = Rules.of(facts)
@@ -59,6 +62,7 @@ def with_limits(
         Cells.everything(),
         [Work(doubled(strategy, rules, axis, rules.n), 0, axis) for axis in unknown],
         lambda _, __: About("finding bounds", 0.0, so_far),
+        care,
     )
     known = {axis.column: axis for axis in found}
     limited = [known.get(axis.column, axis) for axis in axes]

@@ -16,7 +16,7 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     """Find the number of records in a range by raising the threshold from 0 (Algorithm 1)."""
     n, k = rules.n, rules.k
     before = yield low, high, 0
-    if before == BELOW:
+    if before == BELOW and not rules.hidden:
         return 0  # either the predicate is never true, or k = 0 and nothing satisfies it
     for b in range(1, n):
         zone = yield low, high, b

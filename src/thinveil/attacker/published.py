@@ -7,6 +7,7 @@ thresholds are skipped under protection and asked without it, as the paper count
 
 from __future__ import annotations
 
+from thinveil.attacker import hidden
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
 from thinveil.attacker.search import Axis, Rules, Search, Values, contradiction
 
@@ -18,6 +19,8 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     c + k reaches n that boundary is missing, and the lower one, c - k - 1, decides.
     """
     n, k = rules.n, rules.k
+    if rules.hidden:
+        return (yield from hidden.count(rules, low, high, most))
     lo, hi = 0, min(most + max(k, 1), n)
     while lo <= hi:
         mid = (lo + hi) // 2
@@ -85,6 +88,8 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
             else:
                 hi = mid
         raise contradiction()
+    if rules.hidden:
+        return (yield from hidden.largest(rules, start, min(top, every + 1), s))
     b = s - 1 - k
     while lo <= hi:
         mid = (lo + hi) // 2

@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.attacker.evidence import ABOVE, BELOW, zones
+from thinveil.attacker.care import Care
+from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
+from thinveil.attacker.reading import Tally, risky, varied
 from thinveil.errors import EvidenceError, SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
@@ -38,27 +40,28 @@ class Rules:
         n: The number of records in the whole table.
         k: The group size; 0 where answers are unprotected, as if no record could change.
         bounded: Whether the curator knows the bounds and answers exactly beyond them.
+        hidden: Whether a count far above a threshold looks like one far below (erratum 12);
+            BELOW then means no more than "not noisy".
     """
 
     n: int
     k: int
     bounded: bool
+    hidden: bool = False
 
     @staticmethod
     def of(facts: PublicFacts) -> Rules:
         """Return the rules that public facts imply.
 
         Raises:
-            UsageError: Single answers of this mechanism do not tell noise from no noise.
+            UsageError: The mechanism shows no counts.
         """
-        if not facts.claim.reads_exactly:
-            raise UsageError(
-                f"the mechanism {facts.claim.name} always adds noise or rounds its answers; these "
-                "searches need answers that are exact where nothing is noisy"
-            )
-        if facts.claim.protected and facts.claim.k is None:
-            raise UsageError(f"these searches do not know the mechanism {facts.claim.name}")
-        return Rules(facts.records, facts.claim.k or 0, facts.claim.universe == "bounded")
+        claim = facts.claim
+        if not claim.counts:
+            raise UsageError(f"the mechanism {claim.name} shows which records exist, not counts")
+        return Rules(
+            facts.records, claim.k or 0, claim.universe == "bounded", claim.hides_direction
+        )
 
     def threshold(self, t: int) -> int:
         """Return the one threshold that decides whether c > t."""
@@ -77,13 +80,44 @@ def contradiction() -> EvidenceError:
     )
 
 
-def exceeds(rules: Rules, low: int, high: int, t: int) -> Search[bool]:
-    """Ask one question: does the range hold more than t records?
+def exceeds(rules: Rules, low: int, high: int, t: int, most: int | None = None) -> Search[bool]:
+    """Tell whether the range, which holds at most `most` records, holds more than t.
 
-    Works for every n >= 2k (NOTES, section 1): the upper boundary where it exists, else
-    the lower one.
+    One question for every n >= 2k (NOTES, section 1): the upper boundary where it exists,
+    else the lower one. Where the direction is hidden it may take a few more.
     """
+    if rules.hidden:
+        return (yield from _exceeds_hidden(rules, low, high, t, most))
     return rules.exceeds(t, (yield low, high, rules.threshold(t)))
+
+
+def _exceeds_hidden(rules: Rules, low: int, high: int, t: int, most: int | None) -> Search[bool]:
+    """Scan windows of 2k counts from below until t is passed or the noise is found."""
+    n, k = rules.n, rules.k
+    most = n if most is None else min(most, n)
+    if t >= most:
+        return False
+    start = 0
+    while most > t + 2 * k and start + k <= n:
+        if start > t:
+            return True
+        if (yield low, high, start + k - 1) == NOISY:
+            most = start + 2 * k - 1
+            if most <= t:
+                return False
+            break
+        start += 2 * k
+    return (yield from reaches(rules, low, high, t + 1, start))
+
+
+def reaches(rules: Rules, low: int, high: int, t: int, fewest: int) -> Search[bool]:
+    """Tell without direction whether c >= t, where `fewest` <= c < t + 2k is known."""
+    n, k = rules.n, rules.k
+    if t + k <= n:
+        return (yield low, high, t + k - 1) == NOISY
+    if fewest < t - 2 * k and (yield low, high, n - 1) != NOISY:
+        return False  # fewer than n - k records, and t is more than that
+    return (yield low, high, t - 1 - k) != NOISY
 
 
 def settled(value: _T) -> Search[_T]:
@@ -160,6 +194,7 @@ def side_by_side(
     cells: Cells,
     work: Iterable[Work],
     about: Callable[[float, list[Any]], About],
+    care: Care | None = None,
 ) -> Attack[list[Any]]:
     """Run searches together, one batch a round, and return their results in order.
 
@@ -169,6 +204,7 @@ def side_by_side(
         work: The searches.
         about: Called each round with the settled share of the weight and the results so
             far (None where a search still runs).
+        care: How sure decisions must be, where single answers do not tell.
     """
     results: list[Any] = []
     running: list[tuple[int, Work]] = []
@@ -187,6 +223,10 @@ def side_by_side(
     cell = np.array([each.cell for _, each in running], np.int64)
     column = np.array([each.axis.column for _, each in running], np.int64)
     width = np.array([each.axis.width for _, each in running], np.int64)
+    if not facts.claim.reads_exactly:
+        waiting = _Waiting(results, running, asked, cell, column, width, settled, total)
+        yield from _repeated(facts, cells, waiting, about, care or Care())
+        return results
     while running:
         batch = _batch(cells, cell, column, width, asked, about(settled / total, results))
         answers = yield batch
@@ -210,6 +250,63 @@ def side_by_side(
             senders = [each for place, each in enumerate(senders) if place not in gone]
             running = [each for place, each in enumerate(running) if place not in gone]
     return results
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Searches that wait for an answer, and what each of them asked."""
+
+    results: list[Any]
+    running: list[tuple[int, Work]]
+    asked: list[Question]
+    cell: Codes
+    column: Codes
+    width: Codes
+    settled: int
+    total: int
+
+
+def _repeated(
+    facts: PublicFacts,
+    cells: Cells,
+    work: _Waiting,
+    about: Callable[[float, list[Any]], About],
+    care: Care,
+) -> Attack[None]:
+    """Run searches whose questions take several answers each; each goes on when it can."""
+    tally = Tally(facts, care)
+    tally.begin(np.ones(len(work.running), np.bool_))
+    cached = facts.policies.cache
+    while work.running:
+        told = about(work.settled / work.total, work.results)
+        plain = _batch(cells, work.cell, work.column, work.width, work.asked, risky(told, care))
+        repeats = tally.repeats()
+        if cached:
+            batch = varied(facts, plain, repeats, tally.asked)
+        else:
+            batch = replace(plain, repeats=repeats)
+        answers = yield batch
+        decided, zone = tally.add(plain.threshold, answers, repeats)
+        keep = np.ones(len(work.running), np.bool_)
+        for place in np.flatnonzero(decided).tolist():
+            number, each = work.running[place]
+            try:
+                work.asked[place] = each.search.send(zone[place])
+            except StopIteration as stop:
+                work.results[number] = stop.value
+                work.settled += each.weight
+                keep[place] = False
+        if not keep.all():
+            stay = np.flatnonzero(keep).tolist()
+            work.running = [work.running[place] for place in stay]
+            work.asked = [work.asked[place] for place in stay]
+            work.cell, work.column, work.width = (
+                work.cell[keep],
+                work.column[keep],
+                work.width[keep],
+            )
+            tally.keep(keep)
+        tally.begin(decided[keep])
 
 
 def _batch(

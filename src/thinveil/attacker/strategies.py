@@ -61,7 +61,7 @@ class Strategy:
 
     def missing(self, rules: Rules, s: int) -> Search[int]:
         """Count the missing values of s records; one question tells whether there are any."""
-        if not (yield from exceeds(rules, MISSING, LOWEST, 0)):
+        if not (yield from exceeds(rules, MISSING, LOWEST, 0, s)):
             return 0
         if s == 1:
             return 1

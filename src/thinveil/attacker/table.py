@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from thinveil.attacker.care import Care
 from thinveil.attacker.found import ColumnFound, ColumnsFound, CountFound, TableFound
 from thinveil.attacker.limits import with_limits
 from thinveil.attacker.search import (
@@ -31,7 +32,11 @@ from thinveil.language.schema import INFINITE, MISSING
 
 
 def count(
-    facts: PublicFacts, strategy: Strategy, box: dict[int, tuple[int, int]], force: bool = False
+    facts: PublicFacts,
+    strategy: Strategy,
+    box: dict[int, tuple[int, int]],
+    force: bool = False,
+    care: Care | None = None,
 ) -> Attack[CountFound]:
     """Count the records in a box exactly (Algorithm 1)."""
     rules = Rules.of(facts)
@@ -44,6 +49,7 @@ def count(
         cells,
         [Work(strategy.count(rules, MISSING, INFINITE, rules.n), 0, Axis(WHOLE, 0, 0))],
         lambda done, _: About("counting", done, lambda: CountFound(None)),
+        care,
     )
     return CountFound(found[0])
 
@@ -75,6 +81,7 @@ def columns(
     wanted: Sequence[int],
     widths: dict[int, int] | None = None,
     force: bool = False,
+    care: Care | None = None,
 ) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself (Algorithm 2); they are searched side by side."""
     rules = Rules.of(facts)
@@ -84,7 +91,7 @@ def columns(
             strategy.check(rules, [axis], 1, force)
 
     axes = [axes_of(facts, widths)[column] for column in wanted]
-    axes = yield from with_limits(facts, strategy, axes, check)
+    axes = yield from with_limits(facts, strategy, axes, check, care=care)
     found: list[Values] = [[] for _ in axes]
 
     def so_far() -> ColumnsFound:
@@ -106,6 +113,7 @@ def columns(
             for axis, values in zip(axes, found, strict=True)
         ],
         lambda _, __: About(label, settled.share(), so_far),
+        care,
     )
     return so_far()
 
@@ -160,6 +168,7 @@ def table(
     order: Sequence[int] | None = None,
     widths: dict[int, int] | None = None,
     force: bool = False,
+    care: Care | None = None,
 ) -> Attack[TableFound]:
     """Reconstruct the whole table, attribute after attribute (paper, "full data set").
 
@@ -181,6 +190,7 @@ def table(
         axes,
         lambda axes: strategy.check(rules, in_order(axes, order), 1, force),
         lambda: nothing,
+        care,
     )
     axes = in_order(axes, order)
     all_columns = tuple(axis.column for axis in axes)
@@ -211,6 +221,7 @@ def table(
                 for group, size in enumerate(counts.tolist())
             ),
             _about(label, depth, len(axes), partial(so_far, codes, counts, axis)),
+            care,
         )
         _, codes, counts = _split(codes, axis, results)
     return found(codes, counts, np.full(len(codes), len(axes)))

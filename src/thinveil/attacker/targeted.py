@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import NOISY
 from thinveil.attacker.found import PeopleFound, PersonFound
 from thinveil.attacker.limits import doubled, with_limits
@@ -34,33 +35,36 @@ _WHOLE_CELL = Axis(WHOLE, 0, 0)
 
 
 def membership(
-    facts: PublicFacts, strategy: Strategy, people: Sequence[Person]
+    facts: PublicFacts, strategy: Strategy, people: Sequence[Person], care: Care | None = None
 ) -> Attack[PeopleFound]:
     """Tell for each person whether anybody in the table fits (Example 3).
 
     One question decides (erratum 7). A strategy that follows the paper asks its two under
     protection, b = k and b = k - 1, and demands the boundary between them.
     """
-    return _each(facts, people, "membership", lambda rules: _member(strategy, rules))
+    return _each(facts, people, "membership", lambda rules: _member(strategy, rules), care)
 
 
 def _member(strategy: Strategy, rules: Rules) -> Search[PersonFound]:
     present = yield from exceeds(rules, MISSING, INFINITE, 0)
-    if strategy.asks_twice and rules.k:
+    if strategy.asks_twice and rules.k and not rules.hidden:
         zone = yield MISSING, INFINITE, rules.k - 1  # as printed; the first question decides
         present = present or zone != NOISY
     return PersonFound(present=present)
 
 
 def uniqueness(
-    facts: PublicFacts, people: Sequence[Person], present: bool = False
+    facts: PublicFacts,
+    people: Sequence[Person],
+    present: bool = False,
+    care: Care | None = None,
 ) -> Attack[PeopleFound]:
     """Tell for each person whether exactly one record fits (Example 2).
 
     Two questions, or one if the person is known to be present. Right also where the
     printed pair fails (erratum 7).
     """
-    return _each(facts, people, "uniqueness", lambda rules: _unique(rules, present))
+    return _each(facts, people, "uniqueness", lambda rules: _unique(rules, present), care)
 
 
 def _unique(rules: Rules, present: bool) -> Search[PersonFound]:
@@ -71,7 +75,7 @@ def _unique(rules: Rules, present: bool) -> Search[PersonFound]:
 
 
 def _each(
-    facts: PublicFacts, people: Sequence[Person], label: str, make: Any
+    facts: PublicFacts, people: Sequence[Person], label: str, make: Any, care: Care | None
 ) -> Attack[PeopleFound]:
     """Run one small search on the cell of each person."""
     rules = Rules.of(facts)
@@ -86,6 +90,7 @@ def _each(
         lambda done, results: About(
             label, done, lambda: PeopleFound(tuple(each or PersonFound() for each in results))
         ),
+        care,
     )
     return PeopleFound(tuple(results))
 
@@ -113,6 +118,7 @@ def attributes(
     assume_unique: bool = False,
     shortcut: bool = True,
     force: bool = False,
+    care: Care | None = None,
 ) -> Attack[PeopleFound]:
     """Find unknown attributes of people from the known ones (Example 4).
 
@@ -127,6 +133,7 @@ def attributes(
         assume_unique: Whether every person is known to be in the table, and alone.
         shortcut: Whether a binary attribute of a unique person is a membership question.
         force: Whether to go ahead with a very long attack.
+        care: How sure decisions must be.
     """
     rules = Rules.of(facts)
     axes = [axes_of(facts, widths)[column] for column in wanted]
@@ -136,11 +143,11 @@ def attributes(
             for axis in axes:
                 strategy.check(rules, [axis], len(people), force)
 
-        axes = yield from with_limits(facts, strategy, axes, check)
+        axes = yield from with_limits(facts, strategy, axes, check, care=care)
     if assume_unique:
         matched = [PersonFound(present=True, unique=True, matches=1) for _ in people]
     else:
-        matched = yield from _matches(facts, strategy, people)
+        matched = yield from _matches(facts, strategy, people, care)
     cells, _ = _cells(facts, people)
     sizes = [person.matches or 0 for person in matched]
 
@@ -173,12 +180,13 @@ def attributes(
             for axis in axes
         ],
         lambda done, results: About("attributes", done, lambda: so_far(results)),
+        care,
     )
     return so_far(results)
 
 
 def _matches(
-    facts: PublicFacts, strategy: Strategy, people: Sequence[Person]
+    facts: PublicFacts, strategy: Strategy, people: Sequence[Person], care: Care | None
 ) -> Attack[list[PersonFound]]:
     """Count how many records fit each person; most are settled by two questions."""
 
@@ -192,7 +200,7 @@ def _matches(
             matches = yield from strategy.count(rules, MISSING, INFINITE, rules.n)
         return replace(person, matches=matches)
 
-    found = yield from _each(facts, people, "matching records", search)
+    found = yield from _each(facts, people, "matching records", search, care)
     return list(found.people)
 
 
@@ -213,7 +221,7 @@ def _value(
         if low > high:
             held = False
         elif axis.missing or (low, high) != (axis.lower, axis.upper):
-            held = yield from exceeds(rules, low, high + 1, s - 1)
+            held = yield from exceeds(rules, low, high + 1, s - 1, s)
             if held:
                 axis = replace(axis.within(low, high), missing=False)
     return (yield from _settle(strategy, rules, axis, s, shortcut)), held
@@ -229,6 +237,6 @@ def _settle(strategy: Strategy, rules: Rules, axis: Axis, s: int, shortcut: bool
     if s > 1 or axis.missing:
         return (yield from strategy.column(rules, axis, s))
     if shortcut and axis.size == 2:
-        high = yield from exceeds(rules, upper, upper + 1, 0)
+        high = yield from exceeds(rules, upper, upper + 1, 0, 1)
         return [(upper if high else lower, 1)]
     return [((yield from strategy.only(rules, axis)), 1)]

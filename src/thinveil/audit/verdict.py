@@ -73,7 +73,7 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 where the attack ran to its end, 3 where it ended early, 1 where the target died."""
-        if self.run.ending == "complete":
+        if self.run.ending in ("complete", "undecided"):
             return EXIT_COMPLETE
         return EXIT_ERROR if self.run.ending == "target" else EXIT_EARLY
 
@@ -101,7 +101,8 @@ class Verdict:
             "epsilon_claimed": self.epsilon_claimed,
             "budget": self.options.schedule(self.facts.claim).describe(),
             "epsilons": [float(each) for each in self.options.epsilons] or None,
-            "error_probability": meter.error.total,
+            "error_probability": min(1.0, meter.error.total + meter.risk),
+            "answers_a_question": meter.queries / max(meter.questions, 1),
             "records_recovered": None if score is None else score.recovered,
             "records_guessed": None if score is None else score.guessed,
             "exact": None if score is None else score.exact,

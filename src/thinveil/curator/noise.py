@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.errors import UsageError
-from thinveil.language.claims import Post
+from thinveil.errors import MissingExtra, UsageError
+from thinveil.language.claims import Claim, Post
 from thinveil.language.queries import Floats
 
 Words = npt.NDArray[np.uint64]
 
+_HUGE = float(np.finfo(np.float64).max)  # a Cauchy draw may pass it at the smallest epsilons
 _WORDS_PER_STEP = 4  # Philox 4x64 yields four words for each step of its counter
 
 
@@ -55,6 +56,44 @@ def laplace(words: Words) -> Floats:
     magnitude = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
     noise: Floats = np.where(words & np.uint64(1), -magnitude, magnitude)
     return noise
+
+
+def cauchy(words: Words) -> Floats:
+    """Turn words into draws from the standard Cauchy distribution (inverse of its CDF)."""
+    noise: Floats = np.tan(np.pi * (((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53 - 0.5))
+    return noise
+
+
+def opendp_laplace(values: Floats, scale: Floats) -> Floats:
+    """Add noise by OpenDP's own Laplace measurement, one measurement for each scale.
+
+    Its draws come from the system's entropy: a run repeats by replaying its transcript.
+
+    Raises:
+        MissingExtra: OpenDP is not installed.
+    """
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise MissingExtra("The mechanism dp-opendp", "opendp") from None
+    dp.enable_features("contrib")  # every measurement of OpenDP's asks for this consent
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+    drawn = values.copy()
+    for each in np.unique(scale).tolist():
+        some = np.flatnonzero(scale == each)
+        drawn[some] = dp.m.make_laplace(*space, scale=each)(values[some].tolist())
+    return drawn
+
+
+def draw(claim: Claim, words: Words, values: Floats, scale: Floats | float) -> Floats:
+    """Add the noise of a claim, at these scales, to these values."""
+    if claim.sampler == "opendp":
+        return opendp_laplace(values, np.broadcast_to(scale, values.shape))
+    if claim.noise == "cauchy":
+        with np.errstate(over="ignore"):
+            wide = values + cauchy(words) * scale
+        return np.clip(wide, -_HUGE, _HUGE)
+    return values + laplace(words) * scale
 
 
 def post_process(values: Floats, post: Post) -> Floats:

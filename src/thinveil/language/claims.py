@@ -11,8 +11,8 @@ Sensitivities are those of the threshold query "is c > b?" (NOTES: the three zon
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final, Literal, Protocol
@@ -27,7 +27,8 @@ from thinveil.language.schema import INFINITE, LOWEST, MISSING, Schema
 class Sensitivity(Protocol):
     """How sensitive a non-trivial threshold query is on the actual data.
 
-    Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP).
+    Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP), `Bootstrap`
+    (Bootstrap DP), `Global` and `Smooth` (honest differential privacy).
     """
 
     def at(
@@ -88,9 +89,69 @@ class KLocal:
         return np.stack([threshold - self.k, threshold, threshold + self.k], axis=1)
 
 
-Noise = Literal["none", "laplace"]
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Bootstrap sensitivity: how far resampling the records at hand can move the answer.
+
+    It is 1 where some but not all records satisfy the predicate, whatever the threshold
+    between 0 and n - 1 (Lemma on existence queries, and erratum 9).
+    """
+
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return 1 where some but not all records satisfy the predicate."""
+        return ((count > 0) & (count < records)).astype(np.float64)
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """The law changes at 0, b and n - 1."""
+        inside = np.minimum(np.maximum(threshold, 0), records - 1)
+        return np.stack([np.zeros_like(inside), inside, np.full_like(inside, records - 1)], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """Global sensitivity: some record of some table can move the answer, so it is 1."""
+
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return one everywhere."""
+        return np.ones(count.shape)
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """The answer's law changes with the true bit only: at b."""
+        return threshold[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Smooth:
+    """Smooth sensitivity: local sensitivity that fades slowly with distance (NOTES, section 4).
+
+    S = exp(-(epsilon / 6) * d), where d = max(b - c, c - b - 1, 0) is how many records must
+    change before a further one can flip the answer.
+    """
+
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return the smooth sensitivity; it needs the loss of the answer."""
+        far = np.maximum(np.maximum(threshold - count, count - threshold - 1), 0)
+        fade: Floats = np.exp(-(0.0 if epsilon is None else epsilon) / CAUCHY * far)
+        return fade
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """Every count has a law of its own."""
+        return np.broadcast_to(np.arange(records), (len(threshold), records))
+
+
+CAUCHY: Final = 6.0
+"""Cauchy noise needs scale 6 S / epsilon, and S smooth at rate epsilon / 6, for pure DP."""
+
+Noise = Literal["none", "laplace", "cauchy"]
 Post = Literal["none", "integer", "binary"]
 Universe = Literal["unbounded", "bounded"]
+Sampler = Literal["own", "opendp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +161,14 @@ class Claim:
     Args:
         name: The mechanism's name on the command line and in results.
         sensitivity: What the noise is scaled by.
-        noise: The shape of the noise: scale is (offset + sensitivity) / epsilon.
+        noise: The shape of the noise: Laplace at scale (offset + sensitivity) / epsilon, or
+            Cauchy at six times that.
         universe: The records over which "always true" and "always false" are meant:
             any whole-number code ("unbounded"), or the schema's bounds ("bounded").
         offset: Added to the sensitivity, so that noise is always added where it is above 0.
         post: What is done to the noisy answer: nothing, rounding to a whole number, or to
             the nearer one of 0 and 1.
+        sampler: Who draws the noise: this project or the OpenDP library.
     """
 
     name: str
@@ -114,10 +177,13 @@ class Claim:
     universe: Universe = "unbounded"
     offset: float = 0.0
     post: Post = "none"
+    sampler: Sampler = "own"
 
     def __post_init__(self) -> None:
         if not 0 <= self.offset < math.inf:
             raise UsageError("the offset of the sensitivity must be a number of at least 0")
+        if self.noise == "none" and (self.offset or self.post != "none"):
+            raise UsageError(f"{self.name}: without noise there is nothing to offset or to round")
 
     def law(
         self,
@@ -135,12 +201,30 @@ class Claim:
         """
         sensitivity = self.sensitivity.at(count, threshold, records, epsilon)
         sensitivity[constant | (threshold < 0) | (threshold >= records)] = 0.0
-        return count > threshold, sensitivity + self.offset
+        scale = sensitivity + self.offset
+        return count > threshold, scale * CAUCHY if self.noise == "cauchy" else scale
 
     @property
     def reads_exactly(self) -> bool:
         """Whether a single answer tells noise from no noise: it is exact or drowned in it."""
-        return not self.protected or (self.offset == 0 and self.post == "none")
+        return not self.protected or (
+            self.leaks_by_noise and self.offset == 0 and self.post == "none"
+        )
+
+    @property
+    def leaks_by_noise(self) -> bool:
+        """Whether the scale of the noise depends on the data enough to give counts away."""
+        return isinstance(self.sensitivity, (KLocal, Bootstrap))
+
+    @property
+    def hides_direction(self) -> bool:
+        """Whether counts far above and far below a threshold look alike (erratum 12)."""
+        return self.leaks_by_noise and self.offset > 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether answers tell counts, and not merely none, some or all (Bootstrap DP)."""
+        return not isinstance(self.sensitivity, Bootstrap)
 
     @property
     def k(self) -> int | None:
@@ -151,6 +235,26 @@ class Claim:
     def protected(self) -> bool:
         """Whether the mechanism claims any protection at all."""
         return self.noise != "none"
+
+    def describe(self) -> str:
+        """Say what the mechanism does, in a phrase."""
+        if not self.protected:
+            return "true answers"
+        kind = type(self.sensitivity).__name__
+        what = {
+            "KLocal": f"{self.k}-local sensitivity",
+            "Bootstrap": "bootstrap sensitivity",
+            "Global": "global sensitivity",
+            "Smooth": "smooth sensitivity",
+        }.get(kind, kind)
+        offset = f"{self.offset:g} + " if self.offset else ""
+        drawn = " drawn by OpenDP" if self.sampler == "opendp" else ""
+        rounded = {"integer": ", rounded to a whole number", "binary": ", rounded to 0 or 1"}
+        times = f"{CAUCHY:g} x " if self.noise == "cauchy" else ""
+        return (
+            f"{self.noise.capitalize()} noise{drawn} at scale {times}({offset}{what}) / epsilon"
+            f"{rounded.get(self.post, '')}"
+        )
 
 
 def unprotected(universe: Universe = "unbounded") -> Claim:
@@ -163,24 +267,79 @@ def idp(k: int = 1, universe: Universe = "unbounded") -> Claim:
     return Claim("idp", KLocal(k), "laplace", universe)
 
 
+def bdp(universe: Universe = "unbounded") -> Claim:
+    """Return the bootstrap Laplace mechanism."""
+    return Claim("bdp", Bootstrap(), "laplace", universe)
+
+
 SMALLEST_EPSILON: Final = 1e-300
 """Below this the noise of some answer could overflow a double."""
 
-MECHANISMS: Final = ("idp", "unprotected")
+MECHANISMS: Final = (
+    "bdp",
+    "dp-laplace",
+    "dp-opendp",
+    "dp-smooth",
+    "idp",
+    "idp-binary",
+    "idp-integer",
+    "idp-noisy",
+    "unprotected",
+)
 """The names of all mechanisms, sorted."""
 
+POSTS: Final = ("none", "integer", "binary")
+"""What can be done to a noisy answer."""
 
-def claim_named(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
-    """Return the claim behind a mechanism's name.
+USUAL_OFFSET: Final = 1.0
+"""The offset a of the section "Ensuring all answers are noisy"."""
+
+
+def claim_named(
+    name: str,
+    k: int = 1,
+    universe: Universe = "unbounded",
+    *,
+    offset: float | None = None,
+    post: Post | None = None,
+) -> Claim:
+    """Return the claim behind a mechanism's name, perhaps composed with an offset or rounding.
+
+    >>> claim_named("idp", 2, offset=0.5).name
+    'idp-noisy'
+    >>> claim_named("bdp", post="binary").name
+    'bdp-binary'
 
     Raises:
-        UsageError: There is no such mechanism.
+        UsageError: There is no such mechanism, or the parts do not go together.
     """
-    if name == "idp":
-        return idp(k, universe)
-    if name == "unprotected":
-        return unprotected(universe)
-    raise UsageError(f"there is no mechanism {name!r}; choose from {', '.join(MECHANISMS)}")
+    base, _, part = name.partition("-")
+    if name not in MECHANISMS:
+        raise UsageError(f"there is no mechanism {name!r}; choose from {', '.join(MECHANISMS)}")
+    if part == "noisy":
+        offset = USUAL_OFFSET if offset is None else offset
+        if not offset > 0:
+            raise UsageError(f"{name}: the offset must be above zero; without one it is idp")
+    elif part in POSTS:
+        if post not in (None, part):
+            raise UsageError(f"{name} rounds its answers already; use the mechanism idp")
+        post = part  # type: ignore[assignment]
+    claim = {
+        "unprotected": lambda: unprotected(universe),
+        "idp": lambda: idp(k, universe),
+        "bdp": lambda: bdp(universe),
+        "dp": lambda: _DP[part](universe),
+    }[base]()
+    name = claim.name + ("-noisy" if offset and claim.leaks_by_noise else "")
+    name += f"-{post}" if post not in (None, "none") else ""
+    return replace(claim, name=name, offset=offset or 0.0, post=post or "none")
+
+
+_DP: Final[dict[str, Callable[[Universe], Claim]]] = {
+    "laplace": lambda universe: Claim("dp-laplace", Global(), "laplace", universe),
+    "opendp": lambda universe: Claim("dp-opendp", Global(), "laplace", universe, sampler="opendp"),
+    "smooth": lambda universe: Claim("dp-smooth", Smooth(), "cauchy", universe),
+}
 
 
 def reduce_group(epsilons: Sequence[Fraction]) -> tuple[int, Fraction]:

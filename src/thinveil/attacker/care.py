@@ -1,0 +1,55 @@
+"""How careful an attack is: which error it may make in all, and how it shares that out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from thinveil.errors import UsageError
+
+USUAL_ERROR: Final = 1e-6
+"""The chance of any wrong decision in a whole attack, unless the user says otherwise."""
+MOST_REPEATS: Final = 4096
+"""How many answers to one question are tried before it counts as undecidable."""
+
+
+@dataclass(slots=True)
+class Care:
+    """Shares one error probability out over all decisions of an attack, however many.
+
+    Decision number j may err with probability error * w / ((w + j - 1) (w + j)), where w is
+    the number of decisions expected. These shares sum to at most the error for any number
+    of decisions, and are nearly equal up to w.
+
+    Args:
+        error: The chance that any decision of the whole attack is wrong.
+        most_repeats: How many answers to one question are tried at most.
+        expected: About how many decisions there will be; it costs little to be wrong.
+        decisions: How many decisions have been shared out to.
+        answers: How many answers were drawn for them.
+    """
+
+    error: float = USUAL_ERROR
+    most_repeats: int = MOST_REPEATS
+    expected: int = 1000
+    decisions: int = field(default=0, init=False)
+    answers: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.error < 1:
+            raise UsageError("--error must be a probability above 0 and below 1")
+        if type(self.most_repeats) is not int or self.most_repeats < 1:
+            raise UsageError("--most-repeats must be a whole number of at least 1")
+
+    def nats(self, decisions: int) -> float:
+        """Take the shares of the next decisions; return how many nats each must be sure by."""
+        self.decisions += decisions
+        w, j = self.expected, self.decisions
+        return math.log((w + j - 1) * (w + j) / w) - math.log(self.error)
+
+    @property
+    def risk(self) -> float:
+        """The chance, planned so far, that any decision was wrong."""
+        j = self.decisions
+        return self.error * j / (self.expected + j)
