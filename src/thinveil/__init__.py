@@ -18,6 +18,7 @@ from thinveil.curator.reading import load
 from thinveil.errors import ThinveilError
 from thinveil.language.claims import MECHANISMS, Claim, idp, unprotected
 from thinveil.language.facts import PublicFacts
+from thinveil.language.policies import Policies
 from thinveil.language.queries import Answers, QueryBatch, batch_of
 from thinveil.language.schema import Categories, Grid, Schema
 from thinveil.language.schema_file import read_schema, write_schema
@@ -35,6 +36,7 @@ __all__ = [
     "Dataset",
     "Grid",
     "Options",
+    "Policies",
     "PublicFacts",
     "QueryBatch",
     "Schema",

@@ -10,7 +10,7 @@
     ├── DataError             a table cannot be read or does not fit its schema
     ├── QueryError            a batch of questions is malformed
     ├── BudgetError           a privacy budget cannot be used as asked
-    │   └── BudgetSpent       the cap refuses a batch; nothing of it was answered
+    │   └── BudgetSpent       the cap or a limit refuses a batch; nothing of it was answered
     ├── EvidenceError         an answer cannot come from the claimed mechanism
     │   └── Undecided         answers show no usable difference; nothing can be said
     ├── TargetError           a target failed or answered nonsense
@@ -67,7 +67,7 @@ class BudgetError(ThinveilError):
 
 
 class BudgetSpent(BudgetError):
-    """The cap refuses a batch. Nothing of the batch was answered."""
+    """The cap or a limit refuses a batch. Nothing of the batch was answered."""
 
 
 class EpsilonError(UsageError, BudgetError):

@@ -24,6 +24,7 @@ from thinveil.curator.people import people
 from thinveil.curator.reading import load
 from thinveil.errors import TooManyQueries, TranscriptError, UsageError
 from thinveil.language.facts import PublicFacts
+from thinveil.language.policies import NO_POLICIES
 from thinveil.language.schema import Schema
 
 
@@ -126,6 +127,8 @@ def _check_settings(options: Options, target: Target) -> None:
         asked = options.group()[0] if name == "k" else getattr(options, name)
         if asked != value and asked != getattr(usual, name):
             raise UsageError(f"{name}: the target has its own, {value}; leave it out")
+    if options.policies() not in (NO_POLICIES, target.facts.policies):
+        raise UsageError("the target has its own policies: leave min_epsilon and the like out")
 
 
 def _keep(transcript: Transcript) -> None:
@@ -149,14 +152,14 @@ def _settings(settings: dict[str, Any]) -> dict[str, Any]:
             if isinstance(value, str):
                 value = value.split(",") if name == "epsilons" else [value]
             plain[name] = tuple(map(str, value))
-    for name in ("k", "seed"):
+    for name in ("k", "seed", "max_queries"):
         if name in plain:
             with suppress(TypeError):  # what is no whole number is refused with the rest
                 plain[name] = operator.index(plain[name])
     for name in ("priors", "precision"):
         if name in plain:
             plain[name] = {column: _text(value) for column, value in plain[name].items()}
-    for name in ("epsilon", "epsilon_per_query", "cap"):
+    for name in ("epsilon", "epsilon_per_query", "cap", "min_epsilon"):
         if plain.get(name) is not None:
             plain[name] = str(plain[name])
     unknown = set(plain) - set(Options.__slots__)
@@ -186,7 +189,13 @@ def target_of(
         data = source
     else:
         data = load(source, schema)
-    curator = Curator(data, options.claim(), seed=options.seed, cap=options.cap_value())
+    curator = Curator(
+        data,
+        options.claim(),
+        seed=options.seed,
+        cap=options.cap_value(),
+        policies=options.policies(),
+    )
     return curator, truth if truth is not None else data
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from thinveil.attacker.evidence import ErrorBound
 from thinveil.attacker.search import Attack
 from thinveil.audit.schedule import Schedule
-from thinveil.audit.targets import Restorable, Target, checked, ledger_of
+from thinveil.audit.targets import Remembering, Restorable, Target, checked, ledger_of
 from thinveil.audit.transcript import Transcript
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.errors import BudgetError, BudgetSpent, EvidenceError, TargetError, ThinveilError
@@ -146,14 +146,14 @@ def run(
                     values = transcript.replay(number, digest)
                 if values is not None:
                     answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
-                    spend = Spend.of(stamped)
+                    spend = _recall(target, stamped, answers, meter.queries)
                     recorded.append(spend)
                     meter.replayed += 1
                 else:
                     if recorded:
                         _restore(target, meter, recorded)
                         recorded = []
-                    spend = Spend.of(stamped)
+                    spend = _price(target, stamped)
                     ledger.admit(spend)
                     if transcript is not None:
                         transcript.sent(number, digest)
@@ -210,6 +210,18 @@ def _restore(target: Target, meter: Meter, recorded: list[Event]) -> None:
         target.restore(
             meter.queries, [*recorded, PostProcessing(f"replay of {meter.replayed} batches")]
         )
+
+
+def _price(target: Target, batch: QueryBatch) -> Event:
+    """Return what a batch will cost: as the target says, else what is offered for it."""
+    return target.price(batch) if isinstance(target, Remembering) else Spend.of(batch)
+
+
+def _recall(target: Target, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
+    """Return what a recorded batch cost, and let a target that remembers hear it again."""
+    if isinstance(target, Remembering):
+        return target.recall(batch, answers, drawn)
+    return Spend.of(batch)
 
 
 def _ask(target: Target, batch: QueryBatch) -> object:

@@ -15,6 +15,7 @@ from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, Total, exact
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.claims import Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
+from thinveil.language.policies import Policies
 from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
 
 ATTACKS: Final = ("attribute", "column", "count", "dataset", "membership", "uniqueness")
@@ -34,6 +35,9 @@ class Options:
         epsilon_per_query: The claimed loss of each answer.
         epsilon: The claimed loss of all answers together.
         cap: The claimed loss above which a batch is refused.
+        min_epsilon: The smallest share of loss that the curator answers for.
+        max_queries: How many answers the curator gives at most.
+        cache: Whether the curator always gives the same question the same answer.
         universe: "unbounded" or "bounded".
         strategy: The strategy's name.
         attack: The attack's name.
@@ -53,6 +57,9 @@ class Options:
     epsilon_per_query: str | None = None
     epsilon: str | None = None
     cap: str | None = None
+    min_epsilon: str | None = None
+    max_queries: int | None = None
+    cache: bool = False
     universe: str = "unbounded"
     strategy: str = "published"
     attack: str = "dataset"
@@ -81,6 +88,7 @@ class Options:
             raise UsageError(f"--epsilons gives {len(self.epsilons)} losses, --k says {self.k}")
         self.schedule(self.claim())
         self.cap_value()
+        self.policies()
         needs_people = self.attack in ("attribute", "count", "membership", "uniqueness")
         if needs_people and not any(self.people):
             raise UsageError(
@@ -145,6 +153,8 @@ class Options:
         if not claim.protected:
             if self.cap is not None:
                 given.append("--cap")
+            if self.min_epsilon is not None:
+                given.append("--min-epsilon")
             if given:
                 raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
             return Free()
@@ -159,6 +169,13 @@ class Options:
     def cap_value(self) -> Fraction | None:
         """Return the cap as an exact number."""
         return None if self.cap is None else exact_epsilon(self.cap, "--cap")
+
+    def policies(self) -> Policies:
+        """Return what the curator does besides adding noise."""
+        least = None
+        if self.min_epsilon is not None:
+            least = float(exact_epsilon(self.min_epsilon, "--min-epsilon"))
+        return Policies(least, self.max_queries, self.cache)
 
     def attack_on(self, facts: PublicFacts) -> Attack[Found]:
         """Return the attack, made for a target of which only public facts are known.

@@ -10,6 +10,7 @@ import numpy as np
 from thinveil.curator.ledger import Event, Ledger
 from thinveil.errors import TargetError
 from thinveil.language.facts import PublicFacts
+from thinveil.language.policies import NO_POLICIES
 from thinveil.language.queries import Answers, QueryBatch
 
 
@@ -43,10 +44,31 @@ class Restorable(Protocol):
         ...
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """A target in this process that may give an answer again, free of charge.
+
+    Without these two, every answer is taken to cost what its batch offers for it.
+    """
+
+    def price(self, batch: QueryBatch) -> Event:
+        """Return what answering a stamped batch would cost, or refuse it; change nothing."""
+        ...
+
+    def recall(self, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
+        """Hear a batch of an interrupted run again, in order; return what it cost.
+
+        What was heard counts once `restore` says where the run goes on.
+        """
+        ...
+
+
 def fingerprint(target: Target) -> str:
     """Return a text that tells this target from others, for transcripts."""
     own = getattr(target, "fingerprint", None)
-    return f"{own or type(target).__qualname__} {target.facts!r}"
+    policies = target.facts.policies
+    rules = "" if policies == NO_POLICIES else f" {policies!r}"
+    return f"{own or type(target).__qualname__} {target.facts!r}{rules}"
 
 
 def ledger_of(target: Target) -> Ledger | None:

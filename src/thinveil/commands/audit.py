@@ -49,6 +49,9 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option("--epsilon-per-query", metavar="EPS", help="Claimed loss of each answer. [1e-10]")
 @click.option("--epsilon", metavar="EPS", help="Claimed loss of all answers together.")
 @click.option("--cap", metavar="EPS", help="Refuse what would pass this claimed loss.")
+@click.option("--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share.")
+@click.option("--max-queries", type=int, metavar="N", help="Give at most so many answers.")
+@click.option("--cache", is_flag=True, help="Give the same question the same answer, charged once.")
 @click.option(
     "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
 )
@@ -175,6 +178,9 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
         epsilon_per_query=given["epsilon_per_query"],
         epsilon=given["epsilon"],
         cap=given["cap"],
+        min_epsilon=given["min_epsilon"],
+        max_queries=given["max_queries"],
+        cache=given["cache"],
         universe=given["universe"],
         strategy=given["strategy"],
         attack=given["attack"],

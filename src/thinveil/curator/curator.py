@@ -7,13 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from thinveil.curator.cache import AnswerCache, Looked
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.curator.noise import NoiseStream, laplace, post_process
+from thinveil.curator.noise import NoiseStream, draw, post_process
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim, Constants, Extent
 from thinveil.language.facts import PublicFacts
+from thinveil.language.normal import Normal
+from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
 
 
@@ -26,6 +29,7 @@ class Curator:
         seed: Noise is a function of this seed and the ordinal of each answer.
         cap: The claimed loss above which a batch is refused, whole and unanswered.
         counter: How to count; an index in memory unless given.
+        policies: What is refused, and whether a question is ever answered twice.
     """
 
     def __init__(
@@ -36,8 +40,9 @@ class Curator:
         seed: int = 0,
         cap: Fraction | None = None,
         counter: Counter | None = None,
+        policies: Policies = NO_POLICIES,
     ) -> None:
-        self.facts = PublicFacts(dataset.records, dataset.schema, claim)
+        self.facts = PublicFacts(dataset.records, dataset.schema, claim, policies)
         self.ledger = Ledger(cap)
         self.fingerprint = f"table:{dataset.digest()}"
         self._counter = counter if counter is not None else IndexCounter(dataset.codes)
@@ -46,45 +51,85 @@ class Curator:
         self._drawn = 0
         self._last = 0
         self._paid = 0
-        self._constants = Constants(Extent.of(dataset.schema, claim.universe))
+        extent = Extent.of(dataset.schema, claim.universe)
+        self._constants = Constants(extent)
+        self._normal = Normal(extent, dataset.records)
+        self._cache = AnswerCache() if policies.cache else None
+        self._recalled: AnswerCache | None = None
+        self._priced: tuple[QueryBatch, Looked | None] | None = None
 
     def answer(self, batch: QueryBatch) -> Answers:
         """Answer a stamped batch, or refuse it whole.
 
         Raises:
             QueryError: A column does not exist, or boxes of one question overlap.
-            BudgetError: The batch carries no usable privacy budget.
-            BudgetSpent: The cap would be passed; nothing was answered.
+            BudgetError: The batch carries no usable privacy budget, or a share that is too small.
+            BudgetSpent: The cap or the number of answers would be passed; nothing was answered.
         """
-        self._check(batch)
+        looked = self._look(batch)
         records, claim = self.facts.records, self.facts.claim
         counts = self._counter.count(batch)
         threshold = np.minimum(np.maximum(batch.threshold, -1), records)
         if claim.protected:
             constant = self._constants.among(batch)
             bits, scale = claim.law(counts, threshold, constant, records, batch.epsilon)
-            self._charge(batch)
+            self._charge(batch, looked)
             values = self._protect(batch, bits.astype(np.float64), scale)
         else:
-            self._charge(batch)
+            self._charge(batch, looked)
             values = _repeat((counts > threshold).astype(np.float64), batch.repeats)
+        if looked is not None and self._cache is not None:
+            values = self._cache.settle(looked, batch, values)
         return Answers(values, batch.repeats, batch.epsilon)
 
-    def _charge(self, batch: QueryBatch) -> None:
+    def price(self, batch: QueryBatch) -> Event:
+        """Return what answering a batch would cost, or refuse it as `answer` would.
+
+        Nothing is drawn, charged or remembered, and the cap is not asked.
+        """
+        return _cost(batch, self._look(batch))
+
+    def _look(self, batch: QueryBatch) -> Looked | None:
+        """Refuse what must not be answered; else return what the cache knows of a batch."""
+        if self._priced is not None and self._priced[0] is batch:
+            return self._priced[1]
+        self._check(batch)
+        self.facts.policies.admit(batch, self._drawn)
+        looked = None if self._cache is None else self._cache.look(self._normal.keys(batch))
+        self._priced = batch, looked
+        return looked
+
+    def _charge(self, batch: QueryBatch, looked: Looked | None) -> None:
         """Charge for a batch, unless it was paid for before its answers got lost."""
         if self._paid == batch.queries:
             self._paid = 0
             self.ledger.charge(PostProcessing("a batch sent again after its answers were lost"))
         else:
-            self.ledger.charge(Spend.of(batch))
+            self.ledger.charge(_cost(batch, looked))
+        self._priced = None
         self._last = batch.queries
         self._drawn += batch.queries
+
+    def recall(self, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
+        """Hear a batch of an interrupted run again; return what it cost.
+
+        The first batch of a run is the one before which nothing was drawn. What was heard
+        becomes the cache when the run is restored, and is forgotten if it never is.
+        """
+        if self._cache is None:
+            return Spend.of(batch)
+        if self._recalled is None or drawn == 0:
+            self._recalled = AnswerCache()
+        looked = self._recalled.look(self._normal.keys(batch))
+        self._recalled.settle(looked, batch, answers.values)
+        return _cost(batch, looked)
 
     def restore(self, answers: int, events: Iterable[Event]) -> None:
         """Continue an earlier run: its noise goes on where it stopped, its spending counts.
 
         A curator that drew these answers itself has them in its ledger already. If the answers
-        to its last batch got lost, it draws them again and charges nothing.
+        to its last batch got lost, it draws them again and charges nothing. A cache holds
+        what was recalled before.
 
         Raises:
             TargetError: This curator has answered something else before.
@@ -96,6 +141,9 @@ class Curator:
             raise TargetError("the target has answered other questions; resume with a fresh one")
         else:
             self._paid = self._drawn - answers
+        if self._recalled is not None:
+            self._cache, self._recalled = self._recalled, None
+        self._priced = None
         self._drawn = answers
         self._noise.skip_to(answers)
 
@@ -131,8 +179,18 @@ class Curator:
             assert epsilon is not None
             if isinstance(epsilon, np.ndarray):
                 epsilon = _repeat(epsilon, batch.repeats)[noisy]
-            values[noisy] += laplace(words[noisy]) * (scale[noisy] / epsilon)
+            values[noisy] = draw(self.facts.claim, words[noisy], values[noisy], scale[noisy] / epsilon)
         return post_process(values, self.facts.claim.post)
+
+
+def _cost(batch: QueryBatch, looked: Looked | None) -> Event:
+    """Return what a batch costs: of the answers in the cache, nothing."""
+    if looked is None:
+        return Spend.of(batch)
+    fresh = looked.fresh
+    if not len(fresh):
+        return PostProcessing("answers that were given before")
+    return Spend.once(batch, fresh)
 
 
 def _repeat(values: Floats, repeats: int | Codes) -> Floats:

@@ -58,6 +58,16 @@ class Spend:
             return Spend(batch.queries, exact_sum(_spread(epsilon, batch.repeats)))
         return Spend(batch.queries, exact(epsilon) * batch.queries)
 
+    @staticmethod
+    def once(batch: QueryBatch, questions: Codes) -> Spend:
+        """Return what it costs to draw a single answer to some questions of a batch."""
+        epsilon = batch.epsilon
+        if epsilon is None:
+            return Spend(len(questions), Fraction(0))
+        if isinstance(epsilon, np.ndarray):
+            return Spend(len(questions), exact_sum(epsilon[questions]))
+        return Spend(len(questions), exact(epsilon) * len(questions))
+
 
 def _spread(epsilon: Floats, repeats: int | Codes) -> Floats:
     return epsilon if isinstance(repeats, int) and repeats == 1 else np.repeat(epsilon, repeats)

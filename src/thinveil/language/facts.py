@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from thinveil.errors import UsageError
 from thinveil.language.claims import Claim, Extent
+from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:
-    """What is public about a target: its size, its schema and what its mechanism claims.
+    """What is public about a target: its size, its schema, its claim and its policies.
 
     The size of the table is public because it is a query of sensitivity zero.
     """
@@ -19,6 +20,7 @@ class PublicFacts:
     records: int
     schema: Schema
     claim: Claim
+    policies: Policies = field(default=NO_POLICIES, repr=False)
 
     def __post_init__(self) -> None:
         if self.records < 1:
@@ -30,6 +32,8 @@ class PublicFacts:
                 f"below 2k = {2 * k} records several tables look alike in every answer, so no "
                 "attack can be exact. Use a smaller k or a larger table"
             )
+        if self.policies.min_epsilon is not None and not self.claim.protected:
+            raise UsageError("an unprotected mechanism claims no loss: it has no smallest share")
         if self.claim.universe == "bounded":
             Extent.of(self.schema, "bounded")
 
@@ -40,5 +44,6 @@ class PublicFacts:
         return [
             f"the number of records: {self.records:,}",
             f"the mechanism: {claim.name}{group}, {claim.universe} universe",
+            *(f"the policy: it {each}" for each in self.policies.describe()),
             *(f"{each.name}: {each.describe()}" for each in self.schema),
         ]
