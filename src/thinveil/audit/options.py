@@ -11,7 +11,7 @@ from thinveil.attacker import table, targeted
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import strategy_named
-from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, Total, exact_epsilon
+from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.claims import Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
@@ -34,6 +34,8 @@ class Options:
             the whole run: k is their number, their smallest is the total.
         epsilon_per_query: The claimed loss of each answer.
         epsilon: The claimed loss of all answers together.
+        split: How a total is shared out: "shrinking" (the default), "equal" or "halving".
+        answers: Over how many answers a total is split equally.
         cap: The claimed loss above which a batch is refused.
         min_epsilon: The smallest share of loss that the curator answers for.
         max_queries: How many answers the curator gives at most.
@@ -56,6 +58,8 @@ class Options:
     epsilons: tuple[str, ...] = ()
     epsilon_per_query: str | None = None
     epsilon: str | None = None
+    split: str | None = None
+    answers: int | None = None
     cap: str | None = None
     min_epsilon: str | None = None
     max_queries: int | None = None
@@ -155,6 +159,8 @@ class Options:
                 given.append("--cap")
             if self.min_epsilon is not None:
                 given.append("--min-epsilon")
+            if self.split is not None or self.answers is not None:
+                given.append("--split")
             if given:
                 raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
             return Free()
@@ -162,7 +168,9 @@ class Options:
         if self.epsilon is not None:
             total = exact_epsilon(self.epsilon, "--epsilon")
         if total is not None:
-            return Total(total)
+            return shared_out(total, self.split or "shrinking", self.answers)
+        if self.split is not None or self.answers is not None:
+            raise UsageError("--split shares out a total: it needs --epsilon EPS")
         each = DEFAULT if self.epsilon_per_query is None else self.epsilon_per_query
         return Fixed(exact_epsilon(each, "--epsilon-per-query"))
 

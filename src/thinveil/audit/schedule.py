@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
-from thinveil.errors import BudgetError, EpsilonError
+from thinveil.curator.ledger import exact
+from thinveil.errors import BudgetError, BudgetSpent, EpsilonError, UsageError
 from thinveil.language.claims import SMALLEST_EPSILON
-from thinveil.language.queries import Floats, QueryBatch
+from thinveil.language.queries import Codes, Floats, QueryBatch
 
 LARGEST: Final = 10**9
 """Above this, noise could vanish in the rounding of doubles and pass for an exact answer."""
 DEFAULT: Final = "1e-10"
 """The claimed loss of an answer unless the user says otherwise, as in the paper."""
+
+Split = Literal["equal", "halving", "shrinking"]
+SPLITS: Final[tuple[Split, ...]] = ("equal", "halving", "shrinking")
+"""The ways to share out a total, sorted."""
 
 _SHARE: Final = 0.6079  # a little less than 6 / pi^2, so that the shares never sum above 1
 
@@ -48,7 +54,10 @@ def exact_epsilon(text: object, what: str = "epsilon") -> Fraction:
 
 
 class Schedule(Protocol):
-    """Decides the claimed loss of each answer. Conforms: `Fixed`, `Total`, `Free`."""
+    """Decides the claimed loss of each answer.
+
+    Conforms: `Fixed`, `Total`, `Equal`, `Halving`, `Free`.
+    """
 
     def stamp(self, batch: QueryBatch, drawn: int) -> float | Floats | None:
         """Return the loss of each single answer of a batch, after `drawn` earlier answers."""
@@ -89,10 +98,7 @@ class Total:
         Raises:
             BudgetError: The next share would be so small that noise overflows.
         """
-        if isinstance(batch.repeats, int):
-            last = drawn + batch.repeats * np.arange(1, batch.questions + 1, dtype=np.float64)
-        else:
-            last = drawn + np.cumsum(batch.repeats).astype(np.float64)
+        last = _last(batch, drawn).astype(np.float64)
         shares: Floats = float(self.epsilon) * _SHARE / (last * last)
         if shares[-1] < SMALLEST_EPSILON:
             raise BudgetError(
@@ -104,6 +110,134 @@ class Total:
     def describe(self) -> str:
         """Say the schedule in a phrase."""
         return f"{float(self.epsilon):g} in total, in shrinking shares"
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """A total in equal shares over a bounded number of answers (Algorithms 1 and 2).
+
+    Each answer gets total / N; an answer beyond the last of them is refused.
+
+    >>> Equal(Fraction(1), 8).share
+    0.125
+    """
+
+    epsilon: Fraction
+    answers: int
+
+    def __post_init__(self) -> None:
+        if type(self.answers) is not int or self.answers < 1:
+            raise UsageError("--answers must be a whole number of at least 1")
+        if self.share < SMALLEST_EPSILON:
+            raise EpsilonError(
+                f"the total epsilon split over {self.answers:,} answers leaves each a share below "
+                f"{SMALLEST_EPSILON}, where noise overflows a double; use a larger total"
+            )
+
+    @property
+    def share(self) -> float:
+        """The largest double of which N together do not pass the total."""
+        share = float(self.epsilon / self.answers)
+        while exact(share) * self.answers > self.epsilon:
+            share = math.nextafter(share, 0)
+        return share
+
+    def stamp(self, batch: QueryBatch, drawn: int) -> float:
+        """Return the share.
+
+        Raises:
+            BudgetSpent: The batch wants more answers than the total was split over.
+        """
+        if drawn + batch.queries > self.answers:
+            raise BudgetSpent(
+                f"the total epsilon was split over {self.answers:,} answers: {drawn:,} are drawn, "
+                f"the next batch asks for {batch.queries:,}; a larger --answers goes further"
+            )
+        return self.share
+
+    def describe(self) -> str:
+        """Say the schedule in a phrase."""
+        return f"{float(self.epsilon):g} in total, split equally over {self.answers:,} answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Halving:
+    """A total in shares that halve: answer number j gets total / 2^j (erratum 6).
+
+    A share that a double's noise can bear is left for some hundred answers only: about a
+    thousand at a total of 1. The answer after the last of them is refused.
+
+    >>> Halving(Fraction(1)).limit
+    996
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise EpsilonError(
+                f"half of the total epsilon is below {SMALLEST_EPSILON}, where noise overflows a "
+                "double; use a larger total"
+            )
+
+    @property
+    def total(self) -> float:
+        """The largest double that does not pass the total."""
+        total = float(self.epsilon)
+        return total if Fraction(total) <= self.epsilon else math.nextafter(total, 0)
+
+    @property
+    def limit(self) -> int:
+        """How many answers there are whose share is not too small."""
+        halvings = math.frexp(self.total)[1] - math.frexp(SMALLEST_EPSILON)[1] + 1
+        while halvings > 0 and math.ldexp(self.total, -halvings) < SMALLEST_EPSILON:
+            halvings -= 1
+        return halvings
+
+    def stamp(self, batch: QueryBatch, drawn: int) -> Floats:
+        """Return one share a question; its repeats get the share of the last of them.
+
+        Raises:
+            BudgetSpent: The share of some answer would be so small that noise overflows.
+        """
+        if drawn + batch.queries > self.limit:
+            raise BudgetSpent(
+                f"a total of {float(self.epsilon):g} can be halved for {self.limit:,} answers, "
+                f"then shares fall below {SMALLEST_EPSILON} and noise overflows a double: "
+                f"{drawn:,} are drawn, the next batch asks for {batch.queries:,}; shrinking "
+                "shares have no such limit"
+            )
+        shares: Floats = np.ldexp(self.total, -_last(batch, drawn))
+        return shares
+
+    def describe(self) -> str:
+        """Say the schedule in a phrase."""
+        return (
+            f"{float(self.epsilon):g} in total, halved with each answer, for at most "
+            f"{self.limit:,} answers"
+        )
+
+
+def shared_out(total: Fraction, split: str, answers: int | None) -> Schedule:
+    """Return the schedule that shares out a total in the way that is named.
+
+    Raises:
+        UsageError: There is no such way, or the number of answers is missing or of no use.
+    """
+    if split not in SPLITS:
+        raise UsageError(f"--split is one of {', '.join(SPLITS)}")
+    if (answers is not None) != (split == "equal"):
+        raise UsageError("--answers N goes with --split equal, and --split equal needs it")
+    if answers is not None:
+        return Equal(total, answers)
+    return Halving(total) if split == "halving" else Total(total)
+
+
+def _last(batch: QueryBatch, drawn: int) -> Codes:
+    """Return, for each question, the number of its last answer in the whole run."""
+    if isinstance(batch.repeats, int):
+        return drawn + batch.repeats * np.arange(1, batch.questions + 1)
+    return drawn + np.cumsum(batch.repeats)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from rich.text import Text
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options
+from thinveil.audit.schedule import SPLITS
 from thinveil.audit.transcript import Transcript
 from thinveil.audit.verdict import Verdict
 from thinveil.commands.common import (
@@ -48,6 +49,8 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option("--epsilons", metavar="E1,..,EK", help="The original Group IDP losses, for the run.")
 @click.option("--epsilon-per-query", metavar="EPS", help="Claimed loss of each answer. [1e-10]")
 @click.option("--epsilon", metavar="EPS", help="Claimed loss of all answers together.")
+@click.option("--split", type=click.Choice(SPLITS), help="How --epsilon is shared. [shrinking]")
+@click.option("--answers", type=int, metavar="N", help="Over how many, for --split equal.")
 @click.option("--cap", metavar="EPS", help="Refuse what would pass this claimed loss.")
 @click.option("--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share.")
 @click.option("--max-queries", type=int, metavar="N", help="Give at most so many answers.")
@@ -177,6 +180,8 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
         epsilons=() if given["epsilons"] is None else tuple(given["epsilons"].split(",")),
         epsilon_per_query=given["epsilon_per_query"],
         epsilon=given["epsilon"],
+        split=given["split"],
+        answers=given["answers"],
         cap=given["cap"],
         min_epsilon=given["min_epsilon"],
         max_queries=given["max_queries"],
