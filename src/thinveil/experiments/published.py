@@ -68,6 +68,27 @@ PER_BIT: Final = 1.4
 BALANCE_BITS: Final = 21
 MEMBERSHIP: Final = {True: 2, False: 1}
 
+PSI_SIMULATIONS: Final = 2_000_000
+PSI: Final = {10: 1_606_049, 100: 1_976_433, 1000: 2_000_000}
+"""For each m, how many of the simulations psi_m decided rightly."""
+
+# Figures of our notes: percent and the digits that it is rounded to, for each m.
+PSI_AS_PRINTED: Final = {10: (82.1, 1), 100: (98.95, 2)}
+BACKWARDS: Final = (19.7, 1)
+MEAN_MAGNITUDE: Final = {10: (86.1, 1), 100: (99.97, 2)}
+SEQUENTIAL: Final = {1e-6: (73, 48), 1e-10: (120, 78)}
+"""For each wanted error, the mean number of answers at scale 1 and at scale 2."""
+
+IDENTICAL: Final = 15
+IDENTICAL_NEEDED: Final = 35
+IDENTICAL_NEEDED_IN_ALL: Final = 44
+IDENTICAL_BY_CHANCE: Final = 6.1e-5
+IDENTICAL_MISREAD: Final = 243
+INTEGER_BY_CHANCE: Final = 1e-10
+INTEGER_MISREAD: Final = 4e-4
+NOISY_QUERIES: Final = 3_983_176
+"""How many queries of the full reconstruction are answered with noise."""
+
 BANK_DIGEST: Final = "65e9c2340510445fe7d9511aee300e24"
 """The fingerprint of the table that the paper used, coded by our schema of it."""
 
@@ -100,6 +121,18 @@ ERRATA: Final = {
         "Erratum 2: the noisy zone holds 2k thresholds, not 2k - 1; in the worked example "
         "the noisy answer at b = 2 shows at least b - k + 1 = 2 people.",
         "Erratum 1: the noise is the ordinary Laplace(S/eps) of variance 2 (S/eps)^2.",
+    ],
+    "detector": [
+        "Simulated figures agree when they differ by at most five standard errors (of the "
+        "difference, where the published figure is simulated too), besides rounding. Figures "
+        "marked ours or with an erratum are not in the paper but in our notes.",
+        "Erratum 3: fifteen identical answers in {0, 1} come by chance with probability "
+        "2 * 2^-15 = 6.1e-5, not at most 1e-10; that takes 35.",
+        "Erratum 4: psi_m is the sample variance around the mean of all m answers; the text "
+        "prints (z_1 + z_m)/m for it.",
+        "Erratum 5: the rule is printed backwards. At least 5 means the larger noise.",
+        "Erratum 14: noise rounded to a whole number is 0 or 1 with probability 1e-10 at "
+        "epsilon 1e-10, half of the printed bound; a smaller epsilon makes it as small as wanted.",
     ],
 }
 """For each experiment, the errata that touch its figures (all of them: docs/errata.md)."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thinveil.errors import MissingExtra, OutputError
+from thinveil.experiments import published, simulation
 from thinveil.experiments.rows import Row
 
 
@@ -106,5 +107,61 @@ def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 
     )
     axes.grid(True, alpha=0.3)
     paths = _save(figure, folder, "sensitivity")
+    pyplot.close(figure)
+    return paths
+
+
+def detector(measured: simulation.Measured, folder: Path) -> list[Path]:
+    """Draw how often tests on m answers are right, and how many answers a sequential one needs."""
+    pyplot = _pyplot()
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.2))
+    for test, mark, label in (
+        (simulation.PSI.name, "o-", "psi_m (the paper's)"),
+        (simulation.MAGNITUDE.name, "s-", "mean |z| (likelihood ratio)"),
+    ):
+        mine = [score for score in measured.scores if score.test == test]
+        left.plot(
+            [score.repeats for score in mine],
+            [score.percent for score in mine],
+            mark,
+            markersize=5,
+            label=label,
+        )
+    left.scatter(
+        list(published.PSI),
+        [100 * each / published.PSI_SIMULATIONS for each in published.PSI.values()],
+        marker="x",
+        s=90,
+        color="black",
+        zorder=3,
+        label="psi_m as published",
+    )
+    left.set(
+        xscale="log",
+        xlabel="answers m to one question",
+        ylabel="decided rightly, %",
+        title="Laplace(1) or Laplace(2)? A fixed number of answers",
+    )
+    wanted = measured.walks[0].wanted
+    for walks in (walks for walks in measured.walks if walks.wanted == wanted):
+        bins = walks.lengths[: len(walks.lengths) // 4 * 4].reshape(-1, 4).sum(axis=1)
+        right.stairs(
+            100 * bins / walks.runs / 4,
+            range(0, 4 * len(bins) + 1, 4),
+            fill=True,
+            alpha=0.5,
+            label=f"Laplace({1 + walks.noisier}): {walks.mean:.0f} on average",
+        )
+    right.set(
+        xlabel="answers until it is settled",
+        ylabel="share of runs, % an answer",
+        xlim=(0, 250),
+        title=f"Answer by answer, error at most {wanted:g}",
+    )
+    for axes in (left, right):
+        axes.grid(True, alpha=0.3)
+        axes.legend()
+    figure.tight_layout()
+    paths = _save(figure, folder, "detector")
     pyplot.close(figure)
     return paths
