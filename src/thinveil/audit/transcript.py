@@ -5,32 +5,43 @@ a frame with its number and digest is written; after it was answered, a frame wi
 answers. Each frame carries a checksum. Replaying the answers into a fresh attack brings it
 to the same point; an answered batch is never sent again, an unanswered one is sent again
 under the same key.
+
+Answers are doubles, or one or four bytes each where all of a batch are whole numbers that
+fit. The first version of the format had doubles only; its files are read and continued.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import secrets
+import shutil
 import struct
+import tempfile
 import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
 from thinveil.errors import TranscriptError
 from thinveil.language.queries import Floats
 
-FORMAT: Final = "thinveil transcript 1"
+FORMAT: Final = "thinveil transcript 2"
+_FIRST_FORMAT: Final = "thinveil transcript 1"  # answers without a tag, always doubles
 _FRAME: Final = struct.Struct("<cIQ16s")  # kind, bytes of answers, number, digest of the batch
 _CHECK: Final = struct.Struct("<I")
 _SENT: Final = b"S"
 _ANSWERED: Final = b"A"
 _SYNC_SECONDS: Final = 2.0
+_DOUBLES: Final = b"d"
+_TAGS: Final = {_DOUBLES: "<f8", b"i": "<i4", b"b": "<i1"}
+_IN_MEMORY: Final = 64 * 2**20  # bytes of a transcript without a name, before it moves to a disk
+_CHUNK: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +51,12 @@ class Header:
     fingerprint: str
     options: Mapping[str, Any]
     run: str = field(default_factory=lambda: secrets.token_hex(8))
+    format: str = FORMAT
 
     def line(self) -> bytes:
         """Return the header as the first line of a transcript."""
         fields = {
-            "format": FORMAT,
+            "format": self.format,
             "run": self.run,
             "fingerprint": self.fingerprint,
             "options": dict(self.options),
@@ -53,12 +65,12 @@ class Header:
 
 
 class Transcript:
-    """Records a run, in memory or in a file, and replays what was recorded before.
+    """Records a run, and replays what was recorded before.
 
     Args:
         header: What the transcript is about.
-        path: Where to keep it; None keeps it in memory until `save`. The file is made when
-            the first batch is sent.
+        path: Where to keep it; the file is made when the first batch is sent. None keeps it
+            in memory until `save`, and from some size on in a temporary file without a name.
 
     Attributes:
         notice: What the user should know about a transcript that was resumed.
@@ -69,12 +81,12 @@ class Transcript:
         self.header = header
         self.path = path
         self.notice = ""
-        self._frames = bytearray()
+        self._kept: IO[bytes] = io.BytesIO()
         self._file: int | None = None
         self._synced = time.monotonic()
-        self._recorded: list[tuple[bytes, bytes]] = []
+        self._recorded: list[tuple[bytes, int, int]] = []
         self._unanswered: tuple[int, bytes] | None = None
-        self._resumed: tuple[int, bytes] | None = None
+        self._resumed: int | None = None
         self._new = path is not None
         self.empty = True
         if path is not None and path.exists():
@@ -112,13 +124,18 @@ class Transcript:
         Raises:
             TranscriptError: There is no usable transcript at this path.
         """
-        header, start, content = _read(path)
+        header, start = _read(path)
         transcript = Transcript(header)
         transcript.path = path
-        end = start + transcript._parse(content[start:])
-        transcript._resumed = (end, content[end:])
+        try:
+            with path.open("rb") as file:
+                whole = file.seek(0, os.SEEK_END)
+                end = transcript._parse(file, start, whole)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        transcript._resumed = end
         transcript.empty = not transcript._recorded
-        if end < len(content):
+        if end < whole:
             transcript.notice = (
                 f"the end of {path} was damaged: it is cut back to the last whole batch, number "
                 f"{len(transcript._recorded)}, and the rest is kept in {_damaged(path)}"
@@ -129,12 +146,12 @@ class Transcript:
         """Get ready to write behind the last whole frame; keep a damaged tail elsewhere."""
         assert self.path is not None
         assert self._resumed is not None
-        end, tail = self._resumed
-        self._resumed = None
+        end, self._resumed = self._resumed, None
         try:
-            if tail:
-                with _damaged(self.path).open("ab") as rest:
-                    rest.write(tail)
+            if self.notice:
+                with self.path.open("rb") as file, _damaged(self.path).open("ab") as rest:
+                    file.seek(end)
+                    shutil.copyfileobj(file, rest)
             self._file = os.open(self.path, os.O_WRONLY)
             _lock(self._file, self.path)
             os.ftruncate(self._file, end)
@@ -142,24 +159,26 @@ class Transcript:
         except OSError as error:
             raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
 
-    def _parse(self, frames: bytes) -> int:
-        """Read whole frames; return how many bytes of them are sound."""
-        position = 0
-        while position + _FRAME.size + _CHECK.size <= len(frames):
-            kind, size, number, digest = _FRAME.unpack_from(frames, position)
-            end = position + _FRAME.size + size
-            if kind not in (_SENT, _ANSWERED) or end + _CHECK.size > len(frames):
+    def _parse(self, file: IO[bytes], position: int, whole: int) -> int:
+        """Find the frames from a position on; return where the last sound one ends."""
+        file.seek(position)
+        while position + _FRAME.size + _CHECK.size <= whole:
+            frame = file.read(_FRAME.size)
+            kind, size, number, digest = _FRAME.unpack(frame)
+            start = position + _FRAME.size
+            end = start + size + _CHECK.size
+            if kind not in (_SENT, _ANSWERED) or number != len(self._recorded) + 1 or end > whole:
                 break
-            (check,) = _CHECK.unpack_from(frames, end)
-            if check != zlib.crc32(frames[position:end]):
-                break
-            if number != len(self._recorded) + 1:
+            check = zlib.crc32(frame)
+            for left in range(size, 0, -_CHUNK):
+                check = zlib.crc32(file.read(min(left, _CHUNK)), check)
+            if file.read(_CHECK.size) != _CHECK.pack(check):
                 break
             if kind == _ANSWERED:
-                self._recorded.append((digest, frames[position + _FRAME.size : end]))
+                self._recorded.append((digest, start, size))
             else:
                 self._unanswered = (number, digest)
-            position = end + _CHECK.size
+            position = end
         return position
 
     @property
@@ -175,10 +194,18 @@ class Transcript:
         """
         if number > len(self._recorded):
             return None
-        recorded, answers = self._recorded[number - 1]
+        recorded, start, size = self._recorded[number - 1]
         if recorded != digest:
             raise _differs(number)
-        return np.frombuffer(answers, dtype="<f8").astype(np.float64, copy=False)
+        assert self.path is not None
+        try:
+            with self.path.open("rb") as file:
+                file.seek(start)
+                tag = _DOUBLES if self.header.format == _FIRST_FORMAT else file.read(1)
+                data = file.read(size - (file.tell() - start))
+                return np.frombuffer(data, _TAGS[tag]).astype(np.float64)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
 
     def sent(self, number: int, digest: bytes) -> None:
         """Note that a batch is about to be sent.
@@ -190,16 +217,22 @@ class Transcript:
             if self._unanswered[1] != digest:
                 raise _differs(number)
             self._unanswered = None
-        self._frame(_SENT, number, digest, b"")
+        self._frame(_SENT, number, digest)
 
     def got(self, number: int, digest: bytes, values: Floats) -> None:
         """Note the answers of a batch."""
-        self._frame(_ANSWERED, number, digest, values.astype("<f8", copy=False).tobytes())
+        if self.header.format == _FIRST_FORMAT:
+            self._frame(_ANSWERED, number, digest, values.astype("<f8", copy=False).tobytes())
+        else:
+            self._frame(_ANSWERED, number, digest, *_packed(values))
 
-    def _frame(self, kind: bytes, number: int, digest: bytes, answers: bytes) -> None:
+    def _frame(self, kind: bytes, number: int, digest: bytes, *parts: bytes) -> None:
         self.empty = False
-        frame = _FRAME.pack(kind, len(answers), number, digest) + answers
-        self._write(frame + _CHECK.pack(zlib.crc32(frame)))
+        head = _FRAME.pack(kind, sum(map(len, parts)), number, digest)
+        check = 0
+        for part in (head, *parts):
+            check = zlib.crc32(part, check)
+        self._write(b"".join((head, *parts, _CHECK.pack(check))))
 
     def _write(self, data: bytes) -> None:
         if self._resumed is not None:
@@ -207,7 +240,7 @@ class Transcript:
         elif self._new:
             self._create()
         if self._file is None:
-            self._frames += data
+            self._keep(data)
             return
         try:
             view = memoryview(data)
@@ -219,13 +252,28 @@ class Transcript:
         except OSError as error:
             raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
 
+    def _keep(self, data: bytes) -> None:
+        """Keep data without a name, in memory while it is small."""
+        try:
+            self._kept.write(data)
+            if isinstance(self._kept, io.BytesIO) and self._kept.tell() > _IN_MEMORY:
+                file = tempfile.TemporaryFile()  # noqa: SIM115, `close` closes it
+                file.write(self._kept.getbuffer())
+                self._kept = file
+        except OSError as error:
+            raise TranscriptError(
+                f"cannot write to a temporary file: {error.strerror}; name a transcript on a disk "
+                "with more room"
+            ) from None
+
     def save(self, path: Path) -> None:
-        """Write a transcript kept in memory to a file, and keep it there from now on."""
+        """Write a transcript kept without a name to a file."""
         if self.path is not None:
             return
-        kept = bytes(self._frames)
         fresh = Transcript(self.header, path)
-        fresh._write(kept)
+        self._kept.seek(0)
+        while chunk := self._kept.read(_CHUNK):
+            fresh._write(chunk)
         fresh.close()
         self.path = path
 
@@ -235,23 +283,39 @@ class Transcript:
             os.fsync(self._file)
             os.close(self._file)
             self._file = None
+        self._kept.close()
 
 
-def _read(path: Path) -> tuple[Header, int, bytes]:
-    """Return a transcript's header, where its frames start, and its whole content."""
+def _packed(values: Floats) -> tuple[bytes, bytes]:
+    """Return a tag and answers in as few bytes as hold them exactly (-0 becomes 0)."""
+    low, high = values.min(), values.max()
+    if low >= -(2**31) and high < 2**31:
+        tag = b"b" if low >= -(2**7) and high < 2**7 else b"i"
+        whole = values.astype(_TAGS[tag])
+        if (whole == values).all():
+            return tag, whole.tobytes()
+    return _DOUBLES, values.astype("<f8", copy=False).tobytes()
+
+
+def _read(path: Path) -> tuple[Header, int]:
+    """Return a transcript's header, and where its frames start."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            line = file.readline()
     except OSError as error:
-        raise TranscriptError(f"cannot read {path}: {error.strerror}") from None
-    line = content.partition(b"\n")[0]
+        raise _unreadable(path, error) from None
     try:
         fields = json.loads(line)
-        if fields["format"] != FORMAT:
+        if fields["format"] not in (FORMAT, _FIRST_FORMAT) or not line.endswith(b"\n"):
             raise ValueError
-        header = Header(fields["fingerprint"], fields["options"], fields["run"])
+        header = Header(fields["fingerprint"], fields["options"], fields["run"], fields["format"])
     except (ValueError, KeyError, TypeError):
         raise TranscriptError(f"{path} is not a transcript that this version reads") from None
-    return header, len(line) + 1, content
+    return header, len(line)
+
+
+def _unreadable(path: Path, error: OSError) -> TranscriptError:
+    return TranscriptError(f"cannot read {path}: {error.strerror}")
 
 
 def _exists(path: Path) -> TranscriptError:
