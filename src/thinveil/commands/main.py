@@ -17,6 +17,7 @@ _COMMANDS: Final = {
     "audit": "Attack a table through a mechanism and say what was learned.",
     "reproduce": "Run the paper's experiments and compare every figure.",
     "schema": "Draft a schema file for a table.",
+    "theory": "Walk through the paper's definitions in a small world.",
 }
 
 

@@ -14,7 +14,9 @@ def worst_loss(mechanism: Mechanism, pairs: Iterable[Pair]) -> Loss:
     """Return the largest max-divergence over a set of ordered pairs; none lose nothing."""
     worst = NOTHING
     for first, second in pairs:
-        worst = max(worst, mechanism.loss(first, second))
+        loss = mechanism.loss(first, second)
+        if loss is not NOTHING and worst < loss:
+            worst = loss
     return worst
 
 

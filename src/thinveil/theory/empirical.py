@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from thinveil.errors import UsageError
@@ -158,7 +159,7 @@ def records_in(pairs: Iterable[Pair]) -> frozenset[Record]:
 
     A table of equal records has no bootstrap neighbours: then nothing comes back.
     """
-    return frozenset(record for pair in pairs for data in pair for record in data)
+    return frozenset(chain.from_iterable(set(chain.from_iterable(pairs))))
 
 
 def unlabelled(pairs: Iterable[Pair]) -> Pairs:

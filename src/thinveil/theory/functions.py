@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
@@ -26,7 +26,8 @@ Records: TypeAlias = Sequence[Any]
 class Function(Protocol):
     """A vector-valued function of a table with a closed form for its k-local sensitivity.
 
-    Conforms: `TableSize`, `Count`, `Threshold`, `Total`, `Median`, `Histogram`.
+    Conforms: `TableSize`, `Count`, `Threshold`, `Total`, `Median`, `Histogram`, and any of
+    them `Remembered`.
     """
 
     def __call__(self, data: Records) -> Vector:
@@ -245,3 +246,24 @@ class Histogram:
         """Return 2 for each record that can move into the emptiest bin, up to k of them."""
         check_group(k)
         return 2 * min(k, len(data) - min(self(data)))
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A function that works out each answer about a small data set once."""
+
+    function: Function
+    _answers: dict[Records, Vector] = field(default_factory=dict, repr=False)
+    _moves: dict[tuple[Records, int], Number] = field(default_factory=dict, repr=False)
+
+    def __call__(self, data: Records) -> Vector:
+        """Return the true answer."""
+        if data not in self._answers:
+            self._answers[data] = self.function(data)
+        return self._answers[data]
+
+    def k_local(self, data: Records, k: int) -> Number:
+        """Return the closed form of the k-local sensitivity."""
+        if (data, k) not in self._moves:
+            self._moves[data, k] = self.function.k_local(data, k)
+        return self._moves[data, k]

@@ -53,12 +53,15 @@ def laplace_loss(
     >>> str(laplace_loss((0,), Fraction(2), (1,), Fraction(1)))
     'infinite'
     """
-    apart = Fraction(l1(first, second))
-    if first_scale == second_scale == 0:
-        return INFINITE if apart else NOTHING
+    if first_scale == second_scale:
+        if first == second:
+            return NOTHING
+        return Loss.of(Fraction(l1(first, second)) / second_scale) if second_scale else INFINITE
     if first_scale == 0 or first_scale > second_scale:
         return INFINITE
-    return Loss((second_scale / first_scale) ** len(first), apart / second_scale)
+    return Loss(
+        (second_scale / first_scale) ** len(first), Fraction(l1(first, second)) / second_scale
+    )
 
 
 def cauchy_loss(

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from thinveil.errors import UsageError
 from thinveil.theory.functions import Number, Vector, vector
-from thinveil.theory.losses import INFINITE, Loss
+from thinveil.theory.losses import INFINITE, NOTHING, Loss
 from thinveil.theory.worlds import Data, World
 
 Output: TypeAlias = Hashable
@@ -38,7 +38,7 @@ def divergence(first: Law, second: Law) -> Loss:
     'ln 2'
     """
     if first is second:
-        return Loss()
+        return NOTHING
     worst = Fraction(1)
     for output, chance in first.items():
         if chance:
