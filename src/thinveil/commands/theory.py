@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from rich import box
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -72,7 +73,7 @@ def _show(console: Console, number: int, chapter: Chapter) -> None:
     console.print()
     console.print(Text(f"{number}. {chapter.title}", style="bold"))
     console.print(Text(chapter.cites, style="dim"))
-    table = Table(header_style="bold")
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD, collapse_padding=True)
     for place, heading in enumerate(chapter.headings):
         words = any(isinstance(row[place], str) for row in chapter.rows)
         table.add_column(Text(heading), justify="left" if words else "right", overflow="fold")

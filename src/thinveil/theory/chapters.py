@@ -131,7 +131,7 @@ class Setting:
         """Return the functions of the tour by name."""
         functions: dict[str, Function] = {
             "table size": TableSize(),
-            "count of records > 0": Count(positive),
+            "count of those > 0": Count(positive),
             "sum": Total(0, self.top),
             "median": Median(0, self.top),
             "histogram": Histogram(self.world.domain),

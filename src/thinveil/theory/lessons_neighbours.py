@@ -79,8 +79,8 @@ def hints(setting: Setting) -> Chapter:
             "hint",
             "chooser",
             "worst loss",
-            f"passes at {float(TINY):g}",
-            "data sets with our hint",
+            f"at {float(TINY):g}",
+            "left open",
         ),
         tuple(rows),
         "The chooser whose mechanism ignores the data and prints the hint "
@@ -89,8 +89,8 @@ def hints(setting: Setting) -> Chapter:
             if all(row[4] and not row[3].epsilon for row in leaks)
             else "does NOT pass everywhere: "
         )
-        + "whatever the hint tells is given away. The check is not empty: it finds the chooser "
-        "that tells the truth without looking.",
+        + "whatever the hint tells is given away, and only so many data sets are left open. The "
+        "check is not empty: it finds the chooser that tells the truth without looking.",
     )
 
 
@@ -112,25 +112,25 @@ def recovery(setting: Setting) -> Chapter:
     for k in setting.groups:
         npairs = idp_pairs(world, k)
         right = sum(recover(npairs(data)) == data for data in world)
-        rows.append((group_name(k), "the data set in every pair", right, len(world), ""))
+        rows.append((group_name(k), "data set in every pair", right, len(world), ""))
     labelled, plain = idp_pairs(binary), {}
     for data in binary:
         plain[tuple(sorted(data, key=repr))] = unlabelled(labelled(data))
     missed = [data for data, pairs in plain.items() if recover(pairs) != data]
     rows.append(
         (
-            "IDP without labels, records 0 and 1",
-            "the multiset in every pair",
+            "IDP, no labels, 0 or 1",
+            "multiset in every pair",
             len(plain) - len(missed),
             len(plain),
-            "not " + ", ".join(map(str, missed)) if missed else "",
+            ", ".join(map(str, missed)),
         )
     )
     alone = [data for data in single if recover(idp_pairs(single)(data)) is None]
     rows.append(
         (
-            "IDP, one person, records 0 and 1",
-            "the data set in every pair",
+            "IDP, one person, 0 or 1",
+            "data set in every pair",
             len(single) - len(alone),
             len(single),
             "a single pair" if alone else "",
@@ -141,12 +141,10 @@ def recovery(setting: Setting) -> Chapter:
     rows.append(
         (
             "BDP",
-            "the distinct records",
+            "distinct records",
             len(world) - len(equal),
             len(world),
-            "not where all records are equal"
-            if equal and all(len(set(data)) == 1 for data in equal)
-            else "",
+            "all records equal" if equal and all(len(set(data)) == 1 for data in equal) else "",
         )
     )
     return Chapter(
@@ -175,7 +173,7 @@ def empty_hint(setting: Setting) -> Chapter:
     rows: list[tuple[Any, ...]] = []
     for name, where, npairs in cases:
         found = coverage(where, npairs)
-        verdict = "exactly DP" if found.is_dp else "weaker" if found.missing else "stronger"
+        verdict = "DP" if found.is_dp else "weaker" if found.missing else "stronger"
         losses: tuple[Loss | None, Loss | None] = None, None
         if found.missing:
             mechanism = loophole(where, found)
@@ -183,8 +181,7 @@ def empty_hint(setting: Setting) -> Chapter:
         rows.append(
             (
                 name,
-                where.size,
-                len(where.domain),
+                f"{where.size}, {len(where.domain)}",
                 len(found.covered),
                 len(found.missing),
                 len(found.extra),
@@ -198,17 +195,16 @@ def empty_hint(setting: Setting) -> Chapter:
         "Lemma hint (second part); erratum 13",
         (
             "definition",
-            "people",
-            "records",
-            "DP pairs kept",
+            "n, domain",
+            "kept",
             "missing",
             "further",
             "so it is",
             "loophole",
-            "its DP loss",
+            "in DP",
         ),
         tuple(rows),
-        "IDP with the empty hint is DP"
+        "What is kept are pairs of dp-neighbours. IDP with the empty hint is DP"
         + ("; Group IDP then asks more than DP at the same epsilon. " if setting.k > 1 else ". ")
         + "BDP becomes DP only if n records can hold every possible record: a pair of neighbours "
         "has up to n + 1 different records, and no data set of n records protects such a pair. "

@@ -70,10 +70,11 @@ def definitions(setting: Setting) -> Chapter:
             "DP",
             *map(group_name, setting.groups),
             "BDP",
-            f"original ({', '.join(map(str, original))})",
+            "original",
         ),
         tuple(rows),
-        "Each cell has the exact worst loss over the pairs of that definition. "
+        "Each cell has the exact worst loss over the pairs of that definition; the original form "
+        f"is held against ({', '.join(map(str, original))}). "
         + (
             "The last mechanism has no randomness at all and tells the truth, and at this data "
             "set Group IDP calls its loss 0."
@@ -112,15 +113,15 @@ def readings(setting: Setting) -> Chapter:
         "Definitions Group IDP and k-Laplace Mechanism, Section 3.1",
         (
             "function",
-            "scale fixed here",
-            "fixed, worst data",
-            "scaled anew, here",
-            "scaled anew, DP",
+            "fixed, here",
+            "fixed, worst",
+            "anew, here",
+            "anew, DP",
         ),
         tuple(rows),
-        f"With the scale chosen once for the actual data set, {'yes' if kept else 'NO'}: the "
+        f"With the scale chosen once for a data set and then fixed, {'yes' if kept else 'NO'}: the "
         "definition asks how that one mechanism behaves nearby. But the scale is what the data "
-        "decides. Taken as one algorithm that scales its noise on whatever it is given, "
+        "decides. Taken as one algorithm that scales its noise anew on whatever it is given, "
         f"{broken} of {len(rows)} lose without bound: two scales of Laplace noise, or noise and "
         "no noise, can be told apart.",
     )
@@ -153,9 +154,9 @@ def combining(setting: Setting) -> Chapter:
         rows.append((name, loss, limit, allowed[limit], loss <= allowed[limit]))
     return Chapter(
         "combining",
-        "What becomes of losses when results are processed or combined?",
+        f"What becomes of losses when results are processed or combined? ({group_name(k)})",
         "Section 3.1, postprocessing invariance and composition of Group IDP",
-        ("mechanism", f"loss, {group_name(k)}", "at most", "that is", "kept"),
+        ("mechanism", "loss", "at most", "that is", "kept"),
         tuple(rows),
         "Post-processing adds nothing and losses add up at most"
         + (", as the paper says. " if all(row[4] for row in rows[2:]) else ": NOT SO HERE. ")
@@ -183,7 +184,7 @@ def smooth(setting: Setting) -> Chapter:
         "smooth",
         f"What would be safe? (epsilon = {epsilon})",
         "Section 5; Cauchy noise of scale 6 S / epsilon, S smooth at beta = epsilon / 6",
-        ("b", "smooth sensitivity here", "DP loss, smooth", "at most epsilon", "DP loss, local"),
+        ("b", "smooth here", "DP loss, smooth", "at most epsilon", "DP loss, local"),
         tuple(rows),
         "Noise at smooth sensitivity also depends on the data, but so gently that "
         + (
