@@ -179,7 +179,9 @@ class Curator:
             assert epsilon is not None
             if isinstance(epsilon, np.ndarray):
                 epsilon = _repeat(epsilon, batch.repeats)[noisy]
-            values[noisy] = draw(self.facts.claim, words[noisy], values[noisy], scale[noisy] / epsilon)
+            values[noisy] = draw(
+                self.facts.claim, words[noisy], values[noisy], scale[noisy] / epsilon
+            )
         return post_process(values, self.facts.claim.post)
 
 
