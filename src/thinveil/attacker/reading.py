@@ -8,6 +8,7 @@ of error asks for, so easy questions cost a few answers and hard ones more.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,6 +105,32 @@ def row_loglik(
     return np.add.reduceat(each, starts, axis=0)
 
 
+def weighed(
+    claim: Claim,
+    counts: Callable[[Codes], Codes],
+    threshold: Codes,
+    records: int,
+    answers: Answers,
+    drawn: Codes,
+) -> Floats:
+    """Return `row_loglik` for questions that got so many answers, repeated or varied.
+
+    Args:
+        claim: What the mechanism does.
+        counts: Returns the counts to compare, for thresholds.
+        threshold: The threshold of each question.
+        records: The number of records in the table.
+        answers: What came back: rows of repeats, or varied questions one after the other.
+        drawn: How many answers each question got.
+    """
+    if not isinstance(answers.repeats, int) or (drawn == 1).all():
+        return row_loglik(claim, counts(threshold), threshold, records, answers)
+    spread = np.repeat(threshold, drawn)
+    told = row_loglik(claim, counts(spread), spread, records, answers)
+    summed: Floats = np.add.reduceat(told, np.cumsum(drawn) - drawn, axis=0)
+    return summed
+
+
 def _finite(values: Floats) -> Floats:
     return np.maximum(values, IMPOSSIBLE)
 
@@ -185,11 +212,15 @@ class Tally:
         Raises:
             Undecided: A question has had as many answers as it may have and is not settled.
         """
-        varied = isinstance(answers.repeats, int)
-        asked = np.repeat(threshold, drawn) if varied else threshold
-        counts = self._laws.counts(self._claim, asked, self._records)
-        told = row_loglik(self._claim, counts, asked, self._records, answers)
-        self._loglik += np.add.reduceat(told, np.cumsum(drawn) - drawn) if varied else told
+        claim, records = self._claim, self._records
+        self._loglik += weighed(
+            claim,
+            lambda b: self._laws.counts(claim, b, records),
+            threshold,
+            records,
+            answers,
+            drawn,
+        )
         self._asked += drawn
         self._care.answers += int(drawn.sum())
         best = np.argmax(self._loglik, axis=1)

@@ -26,6 +26,7 @@ class Strategy:
         only: Finds the value of one known record.
         estimate: Bounds the queries beforehand; None where there is no need to.
         asks_twice: Whether membership asks the printed pair of questions.
+        beliefs: Whether groups of records are searched by carrying beliefs about them.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Strategy:
     only: Callable[[Rules, Axis], Search[int]]
     estimate: Callable[[Rules, Sequence[Axis], int], int] | None = None
     asks_twice: bool = False
+    beliefs: bool = False
 
     def column(
         self, rules: Rules, axis: Axis, s: int, found: Values | None = None
@@ -89,6 +91,9 @@ class Strategy:
 STRATEGIES: Final = {
     "linear": Strategy(
         "linear", linear.count, linear.values, linear.only, estimate=linear.most_queries
+    ),
+    "posterior": Strategy(
+        "posterior", published.count, published.values, published.only, beliefs=True
     ),
     "published": Strategy(
         "published", published.count, published.values, published.only, asks_twice=True

@@ -13,6 +13,7 @@ import numpy as np
 from thinveil.attacker.care import Care
 from thinveil.attacker.found import ColumnFound, ColumnsFound, CountFound, TableFound
 from thinveil.attacker.limits import with_limits
+from thinveil.attacker.posterior import columns_of
 from thinveil.attacker.search import (
     Attack,
     Axis,
@@ -202,7 +203,7 @@ def table(
         rest = np.zeros((len(codes), len(axes) - codes.shape[1]), np.int64)
         return TableFound(all_columns, np.hstack([codes, rest]), known, counts, all_widths)
 
-    def so_far(codes: Codes, counts: Codes, axis: Axis, results: list[Any]) -> TableFound:
+    def so_far(codes: Codes, counts: Codes, axis: Axis, results: Sequence[Any]) -> TableFound:
         known = np.array([result is not None for result in results], np.int64)
         open_ends = [
             result if result is not None else [(0, size)]
@@ -213,23 +214,30 @@ def table(
 
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        results = yield from side_by_side(
-            facts,
-            Cells.points(all_columns[:depth], codes, all_widths[:depth]),
-            (
-                Work(strategy.column(rules, axis, size), group, axis, size)
-                for group, size in enumerate(counts.tolist())
-            ),
-            _about(label, depth, len(axes), partial(so_far, codes, counts, axis)),
-            care,
-        )
+        cells = Cells.points(all_columns[:depth], codes, all_widths[:depth])
+        about = _about(label, depth, len(axes), partial(so_far, codes, counts, axis))
+        if strategy.beliefs:
+            results = yield from columns_of(
+                facts, strategy, cells, axis, counts, care or Care(), about
+            )
+        else:
+            results = yield from side_by_side(
+                facts,
+                cells,
+                (
+                    Work(strategy.column(rules, axis, size), group, axis, size)
+                    for group, size in enumerate(counts.tolist())
+                ),
+                about,
+                care,
+            )
         _, codes, counts = _split(codes, axis, results)
     return found(codes, counts, np.full(len(codes), len(axes)))
 
 
 def _about(
-    label: str, depth: int, of: int, look: Callable[[list[Any]], TableFound]
-) -> Callable[[float, list[Any]], About]:
+    label: str, depth: int, of: int, look: Callable[[Sequence[Any]], TableFound]
+) -> Callable[[float, Sequence[Any]], About]:
     """Describe the rounds of one attribute out of several."""
     return lambda done, results: About(label, (depth + done) / of, partial(look, results))
 

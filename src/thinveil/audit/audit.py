@@ -152,14 +152,14 @@ def _settings(settings: dict[str, Any]) -> dict[str, Any]:
             if isinstance(value, str):
                 value = value.split(",") if name == "epsilons" else [value]
             plain[name] = tuple(map(str, value))
-    for name in ("k", "seed", "answers", "max_queries"):
+    for name in ("k", "seed", "answers", "max_queries", "most_repeats"):
         if name in plain:
             with suppress(TypeError):  # what is no whole number is refused with the rest
                 plain[name] = operator.index(plain[name])
     for name in ("priors", "precision"):
         if name in plain:
             plain[name] = {column: _text(value) for column, value in plain[name].items()}
-    for name in ("epsilon", "epsilon_per_query", "cap", "min_epsilon"):
+    for name in ("epsilon", "epsilon_per_query", "cap", "min_epsilon", "offset", "error"):
         if plain.get(name) is not None:
             plain[name] = str(plain[name])
     unknown = set(plain) - set(Options.__slots__)

@@ -19,14 +19,21 @@ from thinveil.audit.schedule import Schedule
 from thinveil.audit.targets import Remembering, Restorable, Target, checked, ledger_of
 from thinveil.audit.transcript import Transcript
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.errors import BudgetError, BudgetSpent, EvidenceError, TargetError, ThinveilError
+from thinveil.errors import (
+    BudgetError,
+    BudgetSpent,
+    EvidenceError,
+    TargetError,
+    ThinveilError,
+    Undecided,
+)
 from thinveil.language.queries import About, Answers, QueryBatch
 
 _T = TypeVar("_T")
 
 _COLLECT_SECONDS = 20.0
 
-Ending = Literal["complete", "cap", "interrupted", "target"]
+Ending = Literal["complete", "undecided", "cap", "interrupted", "target"]
 
 
 @dataclass(slots=True)
@@ -42,7 +49,8 @@ class Meter:
         replayed: Batches whose answers came from a transcript.
         by_column: Questions for each attribute narrowed; the last entry counts those that
             narrow none.
-        error: The chance that any answer was misread.
+        error: The chance that any answer was misread, where single answers are read.
+        risk: The chance, as planned by the attack, that it decided anything wrongly.
     """
 
     columns: int
@@ -53,6 +61,7 @@ class Meter:
     replayed: int = 0
     by_column: Any = None
     error: ErrorBound = field(default_factory=ErrorBound)
+    risk: float = 0.0
 
     def __post_init__(self) -> None:
         self.by_column = np.zeros(self.columns + 1, np.int64)
@@ -163,6 +172,7 @@ def run(
                 ledger.charge(spend)
                 meter.count(batch, facts.records)
                 meter.error.add(facts.claim, batch.queries, stamped.epsilon)
+                meter.risk = about.risk
                 observer(meter, about)
                 each_round()
     except BudgetError as refusal:
@@ -171,6 +181,8 @@ def run(
         ending, reason, found = "cap", str(refusal), about.so_far()
     except KeyboardInterrupt:
         ending, reason, found = "interrupted", "the run was interrupted", about.so_far()
+    except Undecided as error:
+        ending, reason, found = "undecided", str(error), about.so_far()
     except (TargetError, EvidenceError) as error:
         ending, reason, found = "target", str(error), about.so_far()
     if recorded:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Final
 
 from thinveil.attacker import table, targeted
+from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR, Care
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import strategy_named
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
 from thinveil.errors import SchemaError, UsageError
-from thinveil.language.claims import Claim, claim_named, reduce_group
+from thinveil.language.claims import POSTS, Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
@@ -30,6 +32,8 @@ class Options:
     Args:
         mechanism: The mechanism's name.
         k: The group size of IDP.
+        offset: Added to the sensitivity, so that every answer is noisy; a number as text.
+        post: What is done to noisy answers, beyond what the mechanism's name says.
         epsilons: The original Group IDP losses (epsilon_1, ..., epsilon_k). They stand for
             the whole run: k is their number, their smallest is the total.
         epsilon_per_query: The claimed loss of each answer.
@@ -49,12 +53,17 @@ class Options:
         precision: For some columns, a coarser step.
         order: The order of attributes, or its beginning.
         seed: The seed of the noise.
+        error: The chance of any wrong decision in the whole attack, where answers must be
+            repeated to be read.
+        most_repeats: How many answers to one question are tried at most.
         present: For uniqueness, whether everybody is known to be in the table.
         force: Whether to go ahead with a very long attack.
     """
 
     mechanism: str = "idp"
     k: int = 1
+    offset: str | None = None
+    post: str | None = None
     epsilons: tuple[str, ...] = ()
     epsilon_per_query: str | None = None
     epsilon: str | None = None
@@ -73,6 +82,8 @@ class Options:
     precision: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     seed: int = 0
+    error: str = str(USUAL_ERROR)
+    most_repeats: int = MOST_REPEATS
     present: bool = False
     force: bool = False
 
@@ -86,8 +97,9 @@ class Options:
         if self.universe not in UNIVERSES:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
         strategy_named(self.strategy)
-        if self.mechanism == "unprotected" and self.k != 1:
-            raise UsageError("--k: an unprotected mechanism has no group size")
+        if self.claim().k is None and self.k != 1:
+            raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
+        self.care()
         if self.epsilons and self.k not in (1, len(self.epsilons)):
             raise UsageError(f"--epsilons gives {len(self.epsilons)} losses, --k says {self.k}")
         self.schedule(self.claim())
@@ -139,7 +151,20 @@ class Options:
 
     def claim(self) -> Claim:
         """Return the claim that is audited."""
-        return claim_named(self.mechanism, self.group()[0], self.universe)  # type: ignore[arg-type]
+        if self.post not in (None, *POSTS):
+            raise UsageError(f"--post is one of {', '.join(POSTS)}")
+        offset = None if self.offset is None else number(self.offset, "--offset")
+        return claim_named(
+            self.mechanism,
+            self.group()[0],
+            self.universe,  # type: ignore[arg-type]
+            offset=offset,
+            post=self.post,  # type: ignore[arg-type]
+        )
+
+    def care(self, decisions: int = 1000) -> Care:
+        """Return how careful the attack is, for about so many decisions."""
+        return Care(number(self.error, "--error"), self.most_repeats, decisions)
 
     def schedule(self, claim: Claim) -> Schedule:
         """Return how the claimed loss is shared out."""
@@ -198,21 +223,22 @@ class Options:
 
     def _attack(self, facts: PublicFacts) -> Attack[Found]:
         schema = facts.schema
+        care = self.care(facts.records * len(schema))
         strategy = strategy_named(self.strategy)
         columns = [schema.column(name) for name in self.columns]
         widths = self.widths(schema)
         if self.attack == "dataset":
             order = [schema.column(name) for name in self.order]
-            return table.table(facts, strategy, order, widths, self.force)
+            return table.table(facts, strategy, order, widths, self.force, care)
         if self.attack == "column":
-            return table.columns(facts, strategy, columns, widths, self.force)
+            return table.columns(facts, strategy, columns, widths, self.force, care)
         if self.attack == "count":
-            return table.count(facts, strategy, self.box_of(facts), self.force)
+            return table.count(facts, strategy, self.box_of(facts), self.force, care)
         people = self.codes_of_people(facts)
         if self.attack == "membership":
-            return targeted.membership(facts, strategy, people)
+            return targeted.membership(facts, strategy, people, care)
         if self.attack == "uniqueness":
-            return targeted.uniqueness(facts, people, self.present)
+            return targeted.uniqueness(facts, people, self.present, care)
         overlap = [schema[column].name for column in columns if column in people[0]]
         if overlap:
             raise UsageError(f"the column {overlap[0]!r} is both known and to be found")
@@ -235,6 +261,7 @@ class Options:
             widths=widths,
             priors=priors,
             force=self.force,
+            care=care,
         )
 
     def box_of(self, facts: PublicFacts) -> dict[int, tuple[int, int]]:
@@ -260,6 +287,21 @@ class Options:
                 raise UsageError(f"person {number}: the same columns must be known of all people")
             people.append(person)
         return people
+
+
+def number(text: object, what: str) -> float:
+    """Read a plain number.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        value = float(str(text))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"{what} must be a number")
+    return value
 
 
 def _code(facts: PublicFacts, column: int, text: str, number: int = 1) -> int:

@@ -1,0 +1,465 @@
+"""A search that carries beliefs, for mechanisms whose single answers tell little.
+
+Each group of records is searched for its largest value, then for how many records have it,
+and so on downwards. What is believed is carried from answer to answer, so weak evidence is
+never thrown away. A belief is only a guess, though: before a value counts as found it is
+proved by fresh answers, in a test whose error is a share of the whole attack's. So the error
+bound does not rest on any assumption about the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.beliefs import CountBeliefs
+from thinveil.attacker.care import Care
+from thinveil.attacker.ladder import Ladders
+from thinveil.attacker.proofs import Speed, Test, at_least, speed
+from thinveil.attacker.reading import Laws, risky, undecided, varied, weighed
+from thinveil.attacker.search import Attack, Axis, Rules, Values, Work, scaled, side_by_side
+from thinveil.attacker.strategies import Strategy
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
+from thinveil.language.schema import MISSING
+
+_GUESSING, _COUNTING, _PROVING = 0, 1, 2
+_SURE: Final = 0.97  # how likely a guess must be before it is worth a proof
+_DOUBTED: Final = -6.0  # nats at which a proof is given up
+
+
+@dataclass(slots=True)
+class _Proof:
+    """Proofs that are under way, as columns: one row a test.
+
+    Args:
+        owner: The search that the test belongs to.
+        low: Where the range starts, in coarse steps.
+        high: Where it ends (not included).
+        test: The threshold and the two counts.
+        led: By how many nats the claim leads.
+        of_value: Whether the test is about the value itself, not about what lies below.
+    """
+
+    owner: Codes
+    low: Codes
+    high: Codes
+    test: Test
+    led: Floats
+    of_value: Flags
+
+    def take(self, rows: Flags) -> _Proof:
+        """Return some of the rows."""
+        test = Test(self.test.threshold[rows], self.test.yes[rows], self.test.no[rows])
+        return _Proof(
+            self.owner[rows],
+            self.low[rows],
+            self.high[rows],
+            test,
+            self.led[rows],
+            self.of_value[rows],
+        )
+
+    @staticmethod
+    def joined(parts: list[_Proof]) -> _Proof:
+        """Return several lists of tests as one."""
+        tests = [part.test for part in parts]
+        return _Proof(
+            np.concatenate([part.owner for part in parts]),
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            Test(
+                np.concatenate([test.threshold for test in tests]),
+                np.concatenate([test.yes for test in tests]),
+                np.concatenate([test.no for test in tests]),
+            ),
+            np.concatenate([part.led for part in parts]),
+            np.concatenate([part.of_value for part in parts]),
+        )
+
+
+class Searches:
+    """Searches for all values of groups of records on one axis, side by side.
+
+    Args:
+        facts: What is public.
+        axis: The attribute, with known limits.
+        sizes: How many records each group has, none of them missing a value.
+        care: How sure proofs must be.
+    """
+
+    def __init__(self, facts: PublicFacts, axis: Axis, sizes: Codes, care: Care) -> None:
+        self._facts, self._axis, self._care = facts, axis, care
+        self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.k or 0
+        lower, upper = axis.limits
+        self._lower = lower
+        groups = len(sizes)
+        self.found: list[Values] = [[] for _ in range(groups)]
+        self._s = sizes.copy()
+        self._top = np.full(groups, upper + 1)
+        self._phase = np.full(groups, _GUESSING)
+        self._value = np.zeros(groups, np.int64)
+        self._count = np.zeros(groups, np.int64)
+        self._nats = np.zeros(groups)
+        self._ladders = Ladders(np.full(groups, lower), self._top)
+        self._row = np.arange(groups)  # the row of each search among the ladders
+        self._beliefs = CountBeliefs(facts.claim, facts.records)
+        self._proof = self._no_proof()
+        self._epsilon: float | None = None
+        self._words = np.zeros(groups, np.int64)
+        self._end(np.flatnonzero(self._s == 0))
+        self._fresh(np.flatnonzero(self._s > 0))
+
+    @property
+    def running(self) -> bool:
+        """Whether any search has something left to find."""
+        return bool((self._s > 0).any())
+
+    def is_done(self, search: int) -> bool:
+        """Tell whether all values of one group are found."""
+        return bool(self._s[search] == 0)
+
+    def finished(self) -> _Finished:
+        """Return the values of groups that are done, None for the others, when looked at."""
+        return _Finished(self)
+
+    @property
+    def left(self) -> int:
+        """How many records have no value yet."""
+        return int(self._s.sum())
+
+    @staticmethod
+    def _no_proof() -> _Proof:
+        none = np.empty(0, np.int64)
+        return _Proof(none, none, none, Test(none, none, none), np.empty(0), np.empty(0, np.bool_))
+
+    # -- what is asked -------------------------------------------------------------------
+
+    def _speed(self, upper: bool) -> Speed:
+        if self._epsilon is None:
+            return Speed(0.3, Laws.of(self._claim).first)
+        return speed(self._claim, self._n, upper, self._epsilon)
+
+    def questions(self) -> tuple[Codes, Codes, Codes, Codes, Codes]:
+        """Return owner, low, high, threshold and repeats of everything worth asking now."""
+        most = self._care.most_repeats
+        step = min(max(self._speed(True).step, self._speed(False).step), most)
+        guess = np.flatnonzero((self._phase == _GUESSING) & (self._s > 0))
+        self._guess = guess
+        self._cut = self._ladders.cuts(self._row[guess]) if len(guess) else guess
+        self._tests = at_least(self._claim, self._n, self._s[guess])
+        usual, second, twice = self._tests
+        self._twice = np.flatnonzero(twice)
+        start = np.full(len(guess), self._lower)
+        if len(self._beliefs.owner):
+            self._asked_row, self._asked_b = self._beliefs.ask()
+        else:
+            self._asked_row = self._asked_b = np.empty(0, np.int64)
+        counted = self._beliefs.owner[self._asked_row]
+        proof = self._proof
+        gap = self._nats[proof.owner] - proof.led
+        pace = np.where(
+            self._is_upper(proof.test), self._speed(True).proof, self._speed(False).proof
+        )
+        proving = np.minimum(np.maximum(np.ceil(0.75 * gap / pace), max(2, step // 2)), most)
+        owner = np.concatenate([guess, guess[self._twice], counted, proof.owner])
+        low = np.concatenate([start, start[self._twice], self._value[counted], proof.low])
+        high = np.concatenate(
+            [self._cut, self._cut[self._twice], self._value[counted] + 1, proof.high]
+        )
+        threshold = np.concatenate(
+            [
+                usual.threshold,
+                second.threshold[self._twice],
+                self._asked_b,
+                proof.test.threshold,
+            ]
+        )
+        searching = len(owner) - len(proof.owner)
+        repeats = np.concatenate([np.full(searching, step), proving.astype(np.int64)])
+        self._step = step
+        return owner, low, high, threshold, repeats
+
+    def _is_upper(self, test: Test) -> Flags:
+        """Tell which tests prove the noisier law (or, without noise zones, the upper bit)."""
+        return test.threshold >= test.yes if self._k else np.ones(len(test.yes), np.bool_)
+
+    # -- what is learned -----------------------------------------------------------------
+
+    def learn(self, threshold: Codes, answers: Answers, drawn: Codes) -> None:
+        """Take in the answers to all questions of a round."""
+        self._notice(answers)
+        parts = np.cumsum(
+            [len(self._guess), len(self._twice), len(self._asked_row), len(self._proof.owner)]
+        )
+        pieces = _pieces(answers, drawn, parts)
+        told = [
+            None if answers is None else (threshold[start:stop], answers, drawn[start:stop])
+            for answers, start, stop in zip(pieces, [0, *parts[:-1]], parts, strict=True)
+        ]
+        if told[0] is not None:
+            self._learn_cuts(told[0], told[1])
+        if told[2] is not None:
+            self._beliefs.weigh(self._asked_row, *told[2])
+        if told[3] is not None:
+            test = self._proof.test
+            self._proof.led += self._lead(test, *told[3])
+        self._judge_proofs()
+        self._nominate()
+
+    def _notice(self, answers: Answers) -> None:
+        """Remember what answers cost, and give up where they can tell nothing."""
+        epsilon = answers.epsilon
+        if epsilon is not None:
+            self._epsilon = float(np.median(epsilon))
+        needed = max(self._speed(True).step, self._speed(False).step)
+        if needed > self._care.most_repeats and self._step >= self._care.most_repeats:
+            raise undecided(self._care)
+
+    def _lead(self, test: Test, threshold: Codes, answers: Answers, drawn: Codes) -> Floats:
+        """Return by how many nats answers speak for the first count of each test."""
+        yes = _spread(test.yes, answers, drawn)
+        no = _spread(test.no, answers, drawn)
+        told = weighed(
+            self._claim,
+            lambda b: np.stack([yes, no], axis=1),
+            threshold,
+            self._n,
+            answers,
+            drawn,
+        )
+        return told[:, 0] - told[:, 1]
+
+    def _learn_cuts(self, told: Any, again: Any) -> None:
+        usual, second, _ = self._tests
+        lead = self._lead(usual, *told)
+        if again is not None:
+            some = self._twice
+            test = Test(second.threshold[some], second.yes[some], second.no[some])
+            lead[some] = np.minimum(lead[some], self._lead(test, *again))
+        self._ladders.lean(self._row[self._guess], self._cut, lead)
+
+    def _judge_proofs(self) -> None:
+        """Accept what is proved, give up what is doubted."""
+        proof = self._proof
+        if not len(proof.owner):
+            return
+        failed = np.unique(proof.owner[proof.led <= _DOUBTED])
+        if len(failed):
+            by_value = np.unique(proof.owner[(proof.led <= _DOUBTED) & proof.of_value])
+            miscounted = np.setdiff1d(failed, by_value)
+            miscounted = miscounted[self._s[miscounted] > 1]
+            self._recount(miscounted)
+            self._fresh(np.setdiff1d(failed, miscounted))
+        open_tests = proof.led < self._nats[proof.owner]
+        stuck = np.isin(proof.owner, failed)
+        pending = np.unique(proof.owner[open_tests | stuck])
+        done = np.setdiff1d(proof.owner, pending)
+        self._proof = proof.take(open_tests & ~stuck)
+        if len(done):
+            self._accept(done)
+
+    def _accept(self, done: Codes) -> None:
+        """Note values that are proved, and go on with what lies below them."""
+        for search, value, count in zip(
+            done.tolist(), self._value[done].tolist(), self._count[done].tolist(), strict=True
+        ):
+            self.found[search].append((value, count))
+        self._s[done] -= self._count[done]
+        self._top[done] = self._value[done]
+        self._end(done[self._s[done] == 0])
+        self._fresh(done[self._s[done] > 0])
+
+    def _fresh(self, searches: Codes) -> None:
+        """Begin a new guess at the largest value; one that must be the lowest is known."""
+        known = self._top[searches] - self._lower <= 1
+        for search in searches[known].tolist():
+            self.found[search].append((self._lower, int(self._s[search])))
+            self._s[search] = 0
+        self._end(searches[known])
+        rest = searches[~known]
+        self._phase[rest] = _GUESSING
+        self._ladders.begin(self._row[rest], np.full(len(rest), self._lower), self._top[rest])
+
+    def _end(self, searches: Codes) -> None:
+        """Let go of the ladders of searches that are done, now and then."""
+        running = np.flatnonzero(self._s > 0)
+        if len(running) < 0.7 * np.count_nonzero(self._row >= 0) and len(searches):
+            self._ladders.keep(self._row[running])
+            self._row[:] = -1
+            self._row[running] = np.arange(len(running))
+
+    def _recount(self, searches: Codes) -> None:
+        """Begin to count how many records have the value guessed."""
+        if len(searches):
+            self._phase[searches] = _COUNTING
+            self._beliefs.begin(searches, self._s[searches])
+
+    def _nominate(self) -> None:
+        """Move guesses that are likely enough on to counting, and counts on to proofs."""
+        guess = np.flatnonzero((self._phase == _GUESSING) & (self._s > 0))
+        sure = guess[:0]
+        if len(guess):
+            value, share = self._ladders.best(self._row[guess])
+            sure = guess[share >= _SURE]
+            self._value[sure] = value[share >= _SURE]
+            lowest = self._value[sure] == self._lower
+            alone = (self._s[sure] == 1) | lowest
+            self._recount(sure[~alone])
+            sure = sure[alone]
+            self._count[sure] = self._s[sure]
+        if len(self._beliefs.owner):
+            count, share = self._beliefs.best()
+            settled = share >= _SURE
+            owner = self._beliefs.owner[settled]
+            self._count[owner] = count[settled]
+            self._beliefs.keep(~settled)
+            sure = np.concatenate([sure, owner])
+        if len(sure):
+            self._prove(sure)
+
+    def _prove(self, searches: Codes) -> None:
+        """Begin to prove, with fresh answers, that as many records have the value as found."""
+        self._phase[searches] = _PROVING
+        self._nats[searches] = self._care.nats(len(searches))
+        value, count = self._value[searches], self._count[searches]
+        here = self._tests_of(searches, value, value + 1, count, True)
+        rest = self._s[searches] - count
+        some = rest > 0
+        below = self._tests_of(
+            searches[some], np.full(int(some.sum()), self._lower), value[some], rest[some], False
+        )
+        self._proof = _Proof.joined([self._proof, *here, *below])
+
+    def _tests_of(
+        self, owner: Codes, low: Codes, high: Codes, t: Codes, of_value: bool
+    ) -> list[_Proof]:
+        usual, second, twice = at_least(self._claim, self._n, t)
+        zero, flags = np.zeros(len(owner)), np.full(len(owner), of_value)
+        return [
+            _Proof(owner, low, high, usual, zero, flags),
+            _Proof(owner, low, high, second, zero, flags).take(twice),
+        ]
+
+    def words(self, owner: Codes, repeats: Codes) -> Codes:
+        """Return, for varied questions, from which number on their words are new."""
+        begin = self._words[owner]
+        np.maximum.at(self._words, owner, begin + repeats)
+        return begin
+
+
+class _Finished(Sequence[Any]):
+    """A look at what is finished, made when somebody looks."""
+
+    def __init__(self, searches: Searches) -> None:
+        self._searches = searches
+
+    def __len__(self) -> int:
+        return len(self._searches.found)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._searches.found[place] if self._searches.is_done(place) else None
+
+
+def _spread(counts: Codes, answers: Answers, drawn: Codes) -> Codes:
+    """Return counts once for each row of answers: varied questions have rows of their own."""
+    rows_are_answers = isinstance(answers.repeats, int) and not (drawn == 1).all()
+    return np.repeat(counts, drawn) if rows_are_answers else counts
+
+
+def _pieces(answers: Answers, drawn: Codes, ends: Codes) -> list[Answers | None]:
+    """Cut answers where one kind of question ends and the next begins."""
+    at = np.concatenate([[0], np.cumsum(drawn)])
+    rows_are_answers = isinstance(answers.repeats, int) and not (drawn == 1).all()
+    pieces: list[Answers | None] = []
+    start = 0
+    for end in ends.tolist():
+        if end == start:
+            pieces.append(None)
+            continue
+        first, last = (int(at[start]), int(at[end])) if rows_are_answers else (start, end)
+        epsilon = answers.epsilon
+        if isinstance(epsilon, np.ndarray):
+            epsilon = epsilon[first:last]
+        repeats = answers.repeats
+        if not isinstance(repeats, int):
+            repeats = repeats[start:end]
+        pieces.append(Answers(answers.values[at[start] : at[end]], repeats, epsilon))
+        start = end
+    return pieces
+
+
+def columns_of(
+    facts: PublicFacts,
+    strategy: Strategy,
+    cells: Cells,
+    axis: Axis,
+    sizes: Codes,
+    care: Care,
+    about: Callable[[float, Sequence[Any]], About],
+) -> Attack[list[Values]]:
+    """Find all values of each group on one axis; missing ones are counted first."""
+    rules = Rules.of(facts)
+    if rules.bounded and axis.size == 1:
+        return [[(MISSING if axis.missing else axis.limits[0], size)] for size in sizes.tolist()]
+    gone = np.zeros_like(sizes)
+    if axis.missing:
+        counted = yield from side_by_side(
+            facts,
+            cells,
+            [
+                Work(strategy.missing(rules, size), group, axis, size)
+                for group, size in enumerate(sizes.tolist())
+            ],
+            lambda done, _: about(0.0, [None] * len(sizes)),
+            care,
+        )
+        gone = np.array(counted, np.int64)
+    found = yield from values_of(facts, cells, axis, sizes - gone, care, about)
+    return [
+        ([(MISSING, missing)] if missing else []) + values
+        for missing, values in zip(gone.tolist(), found, strict=True)
+    ]
+
+
+def values_of(
+    facts: PublicFacts,
+    cells: Cells,
+    axis: Axis,
+    sizes: Codes,
+    care: Care,
+    about: Callable[[float, Sequence[Any]], About],
+) -> Attack[list[Values]]:
+    """Find all values of each group on one axis, each with its number of records.
+
+    Args:
+        facts: What is public.
+        cells: The groups, one cell each.
+        axis: The attribute.
+        sizes: How many records each group has; none of them is missing a value.
+        care: How sure decisions must be.
+        about: Called each round with the settled share and the values found so far.
+    """
+    searches = Searches(facts, axis, sizes, care)
+    total = max(int(sizes.sum()), 1)
+    while searches.running:
+        owner, low, high, threshold, repeats = searches.questions()
+        batch = QueryBatch(
+            cells,
+            owner,
+            np.full(len(owner), axis.column),
+            scaled(low, axis.width),
+            scaled(high, axis.width),
+            threshold,
+            repeats=repeats,
+            about=risky(about(1 - searches.left / total, searches.finished()), care),
+        )
+        if facts.policies.cache and not facts.claim.reads_exactly:
+            batch = varied(facts, batch, repeats, searches.words(owner, repeats))
+        answers = yield batch
+        care.answers += int(repeats.sum())
+        searches.learn(threshold, answers, repeats)
+    return searches.found
