@@ -18,6 +18,8 @@ class TableFound:
         known: For each row, how many of the columns are known, from the left.
         counts: For each row, how many records it stands for.
         widths: For each column, the precision in steps of its grid.
+        distinct: Whether these are the different records, and how often each occurs is not
+            known (Bootstrap DP); counts are then all 1.
     """
 
     columns: tuple[int, ...]
@@ -25,15 +27,17 @@ class TableFound:
     known: Codes
     counts: Codes
     widths: tuple[int, ...]
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFound:
-    """The values of one column with their counts."""
+    """The values of one column with their counts; all 1 where only existence is known."""
 
     column: int
     values: Values
     width: int = 1
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,10 @@ class ColumnsFound:
 
 @dataclass(frozen=True, slots=True)
 class CountFound:
-    """How many records satisfy a predicate; None while unknown."""
+    """How many records satisfy a predicate, and whether any; None while unknown."""
 
     count: int | None
+    exists: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Final
 from thinveil.attacker import linear, published
 from thinveil.attacker.search import Axis, Rules, Search, Values, exceeds, settled
 from thinveil.errors import TooManyQueries, UsageError
+from thinveil.language.claims import Claim
 from thinveil.language.schema import LOWEST, MISSING
 
 MOST_QUERIES: Final = 10_000_000
@@ -100,6 +101,30 @@ STRATEGIES: Final = {
     ),
 }
 """All strategies by name, sorted."""
+
+
+AUTO: Final = "auto"
+"""Stands for the strategy that fits a mechanism best."""
+EXISTENCE: Final = "existence"
+"""What attacks on mechanisms without counts go by: there is one way to search, and no choice."""
+
+
+def strategy_for(name: str, claim: Claim) -> str:
+    """Return the name of the strategy used against a mechanism.
+
+    Raises:
+        UsageError: The strategy counts, and the mechanism shows no counts.
+    """
+    if not claim.counts:
+        if name not in (AUTO, EXISTENCE):
+            raise UsageError(
+                f"--strategy {name}: the mechanism {claim.name} shows which records exist, not "
+                "counts; leave the strategy out"
+            )
+        return EXISTENCE
+    if name != AUTO:
+        return strategy_named(name).name
+    return "published" if claim.reads_exactly else "posterior"
 
 
 def strategy_named(name: str) -> Strategy:

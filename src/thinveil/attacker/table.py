@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, About, Cells, Codes
 from thinveil.language.schema import INFINITE, MISSING
 
+WHOLE_CELL: Final = Axis(WHOLE, 0, 0)
+"""Where a question is about a cell as it is."""
+
 
 def count(
     facts: PublicFacts,
@@ -44,11 +47,11 @@ def count(
     cells, constant = cell_of(facts, [box])
     if constant[0] is not None:
         return CountFound(rules.n * constant[0])
-    strategy.check(rules, [Axis(WHOLE, 0, 0)], 1, force)
+    strategy.check(rules, [WHOLE_CELL], 1, force)
     found = yield from side_by_side(
         facts,
         cells,
-        [Work(strategy.count(rules, MISSING, INFINITE, rules.n), 0, Axis(WHOLE, 0, 0))],
+        [Work(strategy.count(rules, MISSING, INFINITE, rules.n), 0, WHOLE_CELL)],
         lambda done, _: About("counting", done, lambda: CountFound(None)),
         care,
     )
@@ -209,13 +212,13 @@ def table(
             result if result is not None else [(0, size)]
             for result, size in zip(results, counts.tolist(), strict=True)
         ]
-        parent, codes, counts = _split(codes, axis, open_ends)
+        parent, codes, counts = split(codes, axis, open_ends)
         return found(codes, counts, codes.shape[1] - 1 + known[parent])
 
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
         cells = Cells.points(all_columns[:depth], codes, all_widths[:depth])
-        about = _about(label, depth, len(axes), partial(so_far, codes, counts, axis))
+        about = about_depth(label, depth, len(axes), partial(so_far, codes, counts, axis))
         if strategy.beliefs:
             results = yield from columns_of(
                 facts, strategy, cells, axis, counts, care or Care(), about
@@ -231,18 +234,18 @@ def table(
                 about,
                 care,
             )
-        _, codes, counts = _split(codes, axis, results)
+        _, codes, counts = split(codes, axis, results)
     return found(codes, counts, np.full(len(codes), len(axes)))
 
 
-def _about(
-    label: str, depth: int, of: int, look: Callable[[Sequence[Any]], TableFound]
+def about_depth(
+    label: str, depth: int, of: int, look: Callable[[Sequence[Any]], Any]
 ) -> Callable[[float, Sequence[Any]], About]:
     """Describe the rounds of one attribute out of several."""
     return lambda done, results: About(label, (depth + done) / of, partial(look, results))
 
 
-def _split(codes: Codes, axis: Axis, results: Sequence[Values]) -> tuple[Codes, Codes, Codes]:
+def split(codes: Codes, axis: Axis, results: Sequence[Values]) -> tuple[Codes, Codes, Codes]:
     """Split groups by the values found in them: parents, longer codes and counts."""
     parent = np.repeat(np.arange(len(results)), [len(result) for result in results])
     steps = np.array([step for result in results for step, _ in result], np.int64)

@@ -23,15 +23,13 @@ from thinveil.attacker.search import (
     side_by_side,
 )
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.table import cell_of, column_found
+from thinveil.attacker.table import WHOLE_CELL, cell_of, column_found
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import WHOLE, About, Cells
+from thinveil.language.queries import About, Cells
 from thinveil.language.schema import INFINITE, MISSING
 
 Person = dict[int, int]
 """What is known about somebody: the code of each known column."""
-
-_WHOLE_CELL = Axis(WHOLE, 0, 0)
 
 
 def membership(
@@ -84,7 +82,7 @@ def _each(
         facts,
         cells,
         [
-            Work(make(rules) if always is None else _certain(rules, always), row, _WHOLE_CELL)
+            Work(make(rules) if always is None else _certain(rules, always), row, WHOLE_CELL)
             for row, always in enumerate(constant)
         ],
         lambda done, results: About(

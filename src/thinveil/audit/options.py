@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Final
 
-from thinveil.attacker import table, targeted
+from thinveil.attacker import existence, table, targeted
 from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR, Care
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
-from thinveil.attacker.strategies import strategy_named
+from thinveil.attacker.strategies import AUTO, EXISTENCE, strategy_for, strategy_named
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.claims import POSTS, Claim, claim_named, reduce_group
@@ -45,7 +45,7 @@ class Options:
         max_queries: How many answers the curator gives at most.
         cache: Whether the curator always gives the same question the same answer.
         universe: "unbounded" or "bounded".
-        strategy: The strategy's name.
+        strategy: The strategy's name; "auto" takes the one that fits the mechanism.
         attack: The attack's name.
         columns: The columns to find, where the attack wants some.
         people: What is known about each person (or, for a count, the predicate).
@@ -74,7 +74,7 @@ class Options:
     max_queries: int | None = None
     cache: bool = False
     universe: str = "unbounded"
-    strategy: str = "published"
+    strategy: str = AUTO
     attack: str = "dataset"
     columns: tuple[str, ...] = ()
     people: tuple[Mapping[str, str], ...] = ()
@@ -96,7 +96,7 @@ class Options:
             )
         if self.universe not in UNIVERSES:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
-        strategy_named(self.strategy)
+        strategy_for(self.strategy, self.claim())
         if self.claim().k is None and self.k != 1:
             raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
         self.care()
@@ -224,7 +224,10 @@ class Options:
     def _attack(self, facts: PublicFacts) -> Attack[Found]:
         schema = facts.schema
         care = self.care(facts.records * len(schema))
-        strategy = strategy_named(self.strategy)
+        name = strategy_for(self.strategy, facts.claim)
+        if name == EXISTENCE:
+            return self._existence(facts, care)
+        strategy = strategy_named(name)
         columns = [schema.column(name) for name in self.columns]
         widths = self.widths(schema)
         if self.attack == "dataset":
@@ -239,13 +242,7 @@ class Options:
             return targeted.membership(facts, strategy, people, care)
         if self.attack == "uniqueness":
             return targeted.uniqueness(facts, people, self.present, care)
-        overlap = [schema[column].name for column in columns if column in people[0]]
-        if overlap:
-            raise UsageError(f"the column {overlap[0]!r} is both known and to be found")
-        unknown = [column for column in range(len(schema)) if column not in people[0]]
-        if not unknown:
-            raise UsageError("every column is known already: there is nothing to find")
-        wanted = columns or unknown
+        wanted = self._wanted(facts, people)
         for name in (*self.priors, *self.precision):
             if schema.column(name) not in wanted:
                 raise UsageError(f"the column {name!r} is not searched, so it takes no bounds")
@@ -263,6 +260,41 @@ class Options:
             force=self.force,
             care=care,
         )
+
+    def _wanted(self, facts: PublicFacts, people: Sequence[targeted.Person]) -> list[int]:
+        """Return the columns to find of people."""
+        schema = facts.schema
+        columns = [schema.column(name) for name in self.columns]
+        overlap = [schema[column].name for column in columns if column in people[0]]
+        if overlap:
+            raise UsageError(f"the column {overlap[0]!r} is both known and to be found")
+        unknown = [column for column in range(len(schema)) if column not in people[0]]
+        if not unknown:
+            raise UsageError("every column is known already: there is nothing to find")
+        return columns or unknown
+
+    def _existence(self, facts: PublicFacts, care: Care) -> Attack[Found]:
+        """Return the attack on a mechanism that shows which records exist."""
+        schema, widths = facts.schema, self.widths(facts.schema)
+        if self.attack == "dataset":
+            order = [schema.column(name) for name in self.order]
+            return existence.table(facts, order, widths, care)
+        if self.attack == "column":
+            wanted = [schema.column(name) for name in self.columns]
+            return existence.columns(facts, wanted, widths, care)
+        if self.attack == "count":
+            return existence.exists(facts, self.box_of(facts), care)
+        if self.attack == "uniqueness":
+            raise UsageError(
+                f"the mechanism {facts.claim.name} shows which records exist, not how many: it "
+                "tells nothing of uniqueness"
+            )
+        people = self.codes_of_people(facts)
+        if self.attack == "membership":
+            return existence.membership(facts, people, care)
+        if self.priors:
+            raise UsageError(f"prior bounds are of no use against {facts.claim.name}")
+        return existence.attributes(facts, people, self._wanted(facts, people), widths, care)
 
     def box_of(self, facts: PublicFacts) -> dict[int, tuple[int, int]]:
         """Return the predicate of a count as a box."""

@@ -19,6 +19,7 @@ from thinveil.attacker.found import (
     TableFound,
 )
 from thinveil.attacker.search import Values
+from thinveil.attacker.strategies import strategy_for
 from thinveil.audit.driver import Run
 from thinveil.audit.options import Options
 from thinveil.audit.scoring import Score, coarse
@@ -78,6 +79,11 @@ class Verdict:
         return EXIT_ERROR if self.run.ending == "target" else EXIT_EARLY
 
     @property
+    def strategy(self) -> str:
+        """The strategy that was used."""
+        return strategy_for(self.options.strategy, self.facts.claim)
+
+    @property
     def epsilon_claimed(self) -> float | None:
         """The claimed privacy loss of everything that was answered."""
         return float(self.run.spent) if self.facts.claim.protected else None
@@ -89,7 +95,7 @@ class Verdict:
             "mechanism": self.facts.claim.name,
             "k": self.facts.claim.k,
             "universe": self.facts.claim.universe,
-            "strategy": self.options.strategy,
+            "strategy": self.strategy,
             "attack": self.options.attack,
             "records": self.facts.records,
             "attributes": list(names),

@@ -13,7 +13,8 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.attacker.strategies import STRATEGIES
+from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
+from thinveil.attacker.strategies import AUTO, STRATEGIES
 from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options
 from thinveil.audit.schedule import SPLITS
@@ -33,7 +34,7 @@ from thinveil.curator.inference import doubts
 from thinveil.curator.people import people
 from thinveil.curator.reading import load, missing_texts, read_columns
 from thinveil.errors import TranscriptError, UsageError
-from thinveil.language.claims import MECHANISMS
+from thinveil.language.claims import MECHANISMS, POSTS
 from thinveil.language.schema_file import read_schema
 from thinveil.report.progress import progress
 from thinveil.report.table import write_table
@@ -46,6 +47,8 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.argument("table", required=False)
 @click.option("--mechanism", type=click.Choice(MECHANISMS), default="idp", show_default=True)
 @click.option("--k", default=1, show_default=True, help="The group size of IDP.")
+@click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")
+@click.option("--post", type=click.Choice(POSTS), help="Round noisy answers.")
 @click.option("--epsilons", metavar="E1,..,EK", help="The original Group IDP losses, for the run.")
 @click.option("--epsilon-per-query", metavar="EPS", help="Claimed loss of each answer. [1e-10]")
 @click.option("--epsilon", metavar="EPS", help="Claimed loss of all answers together.")
@@ -58,9 +61,7 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option(
     "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
 )
-@click.option(
-    "--strategy", type=click.Choice(list(STRATEGIES)), default="published", show_default=True
-)
+@click.option("--strategy", type=click.Choice([AUTO, *STRATEGIES]), default=AUTO, show_default=True)
 @click.option("--attack", type=click.Choice(ATTACKS), default="dataset", show_default=True)
 @click.option("--column", multiple=True, help="A column to find (column, attribute).")
 @click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")
@@ -71,6 +72,19 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option("--order", metavar="A,B,..", help="The order of attributes, or its beginning.")
 @click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
 @click.option("--seed", default=0, show_default=True, help="The seed of the noise.")
+@click.option(
+    "--error",
+    metavar="P",
+    default=str(USUAL_ERROR),
+    show_default=True,
+    help="Chance of any error in the whole attack, where answers must be repeated.",
+)
+@click.option(
+    "--most-repeats",
+    default=MOST_REPEATS,
+    show_default=True,
+    help="Answers to one question before it counts as undecidable.",
+)
 @click.option("--force", is_flag=True, help="Go ahead with more than ten million queries.")
 @click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
@@ -177,6 +191,8 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
     return Options(
         mechanism=given["mechanism"],
         k=given["k"],
+        offset=given["offset"],
+        post=given["post"],
         epsilons=() if given["epsilons"] is None else tuple(given["epsilons"].split(",")),
         epsilon_per_query=given["epsilon_per_query"],
         epsilon=given["epsilon"],
@@ -195,6 +211,8 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
         precision=pairs(given["precision"], names, "--precision"),
         order=order,
         seed=given["seed"],
+        error=given["error"],
+        most_repeats=given["most_repeats"],
         present=given["present"],
         force=given["force"],
     )

@@ -45,7 +45,7 @@ def _figures(verdict: Verdict) -> Table:
     claimed = verdict.epsilon_claimed
     rows = [
         ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
-        ("attack, strategy", f"{verdict.options.attack}, {verdict.options.strategy}"),
+        ("attack, strategy", f"{verdict.options.attack}, {verdict.strategy}"),
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers drawn", f"{meter.queries:,}"),
