@@ -14,11 +14,19 @@ from thinveil.language.schema import MISSING, Schema
 
 @dataclass(frozen=True, slots=True)
 class AttributeScore:
-    """How much of one attribute was recovered, against a guess that asks nothing."""
+    """How much of one attribute was recovered, against a guess that asks nothing.
+
+    Args:
+        name: The attribute's name.
+        recovered: How many values were recovered, counted as a multiset.
+        guessed: How many values the guess gets right.
+        of: How many values there are.
+    """
 
     name: str
     recovered: int
     guessed: int
+    of: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +34,12 @@ class Score:
     """How much of a table was recovered.
 
     Args:
-        records: How many records there are.
+        records: How many records there are; different ones, where only those can be found.
         recovered: How many whole records were recovered, counted as a multiset.
         guessed: How many whole records a guess from public facts alone gets right.
         exact: Whether the reconstruction equals the table.
         attributes: The same for each attribute, in schema order.
+        distinct: Whether different records and values are counted, each once (Bootstrap DP).
     """
 
     records: int
@@ -38,36 +47,59 @@ class Score:
     guessed: int
     exact: bool
     attributes: tuple[AttributeScore, ...]
+    distinct: bool = False
 
 
 def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
-    """Compare a reconstruction with the truth, at the precision of the reconstruction."""
-    actual = coarse(truth.codes[:, found.columns], found.widths)
-    blind = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
-    one = np.ones(truth.records, np.int64)
+    """Compare a reconstruction with the truth, at the precision of the reconstruction.
+
+    Where only the existence of records is known, different records are compared.
+    """
+    distinct = found.distinct
+    actual = _counted(coarse(truth.codes[:, found.columns], found.widths), distinct)
+    guessed = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
+    blind = _counted(guessed, distinct)
     complete = found.known == len(found.columns)
-    recovered = overlap(actual, one, found.codes[complete], found.counts[complete])
+    recovered = overlap(*actual, found.codes[complete], found.counts[complete])
     attributes = []
     for place, column in enumerate(found.columns):
         known = found.known > place
-        values = actual[:, [place]]
+        values = _column(actual, place, distinct)
+        mine = _column((found.codes[known], found.counts[known]), place, distinct)
         attributes.append(
             (
                 column,
                 AttributeScore(
                     truth.schema[column].name,
-                    overlap(values, one, found.codes[known][:, [place]], found.counts[known]),
-                    overlap(values, one, blind[:, [place]], one),
+                    overlap(*values, *mine),
+                    overlap(*values, *_column(blind, place, distinct)),
+                    int(values[1].sum()),
                 ),
             )
         )
+    records = int(actual[1].sum())
     return Score(
-        records=truth.records,
+        records=records,
         recovered=recovered,
-        guessed=overlap(actual, one, blind, one),
-        exact=recovered == truth.records == int(found.counts.sum()),
+        guessed=overlap(*actual, *blind),
+        exact=recovered == records == int(found.counts.sum()),
         attributes=tuple(each for _, each in sorted(attributes, key=lambda pair: pair[0])),
+        distinct=distinct,
     )
+
+
+Counted = tuple[Codes, Codes]
+"""Rows and how often each counts."""
+
+
+def _counted(rows: Codes, distinct: bool) -> Counted:
+    rows = np.unique(rows, axis=0) if distinct else rows
+    return rows, np.ones(len(rows), np.int64)
+
+
+def _column(table: Counted, place: int, distinct: bool) -> Counted:
+    values, counts = table[0][:, [place]], table[1]
+    return _counted(values, distinct) if distinct else (values, counts)
 
 
 def coarse(codes: Codes, widths: tuple[int, ...]) -> Codes:

@@ -84,6 +84,11 @@ class Verdict:
         return strategy_for(self.options.strategy, self.facts.claim)
 
     @property
+    def error_probability(self) -> float:
+        """A bound on the chance that anything was decided wrongly."""
+        return min(1.0, self.run.meter.error.total + self.run.meter.risk)
+
+    @property
     def epsilon_claimed(self) -> float | None:
         """The claimed privacy loss of everything that was answered."""
         return float(self.run.spent) if self.facts.claim.protected else None
@@ -107,16 +112,23 @@ class Verdict:
             "epsilon_claimed": self.epsilon_claimed,
             "budget": self.options.schedule(self.facts.claim).describe(),
             "epsilons": [float(each) for each in self.options.epsilons] or None,
-            "error_probability": min(1.0, meter.error.total + meter.risk),
+            "error_probability": self.error_probability,
+            "error_wanted": None if self.facts.claim.reads_exactly else float(self.options.error),
             "answers_a_question": meter.queries / max(meter.questions, 1),
             "records_recovered": None if score is None else score.recovered,
             "records_guessed": None if score is None else score.guessed,
             "exact": None if score is None else score.exact,
+            "distinct_only": not self.facts.claim.counts,
             "precision": dict(self.options.precision),
             "by_attribute": None
             if score is None
             else [
-                {"name": each.name, "recovered": each.recovered, "guessed": each.guessed}
+                {
+                    "name": each.name,
+                    "recovered": each.recovered,
+                    "guessed": each.guessed,
+                    "of": each.of,
+                }
                 for each in score.attributes
             ],
             "result": self.result,
@@ -142,6 +154,10 @@ class Verdict:
         parts = [
             f"{self._learned()}{precise} from {many(self.run.meter.queries, 'answer')}, {claim}."
         ]
+        if self.run.ending == "undecided":
+            parts = [
+                f"{self.run.reason[:1].upper()}{self.run.reason[1:]}. {parts[0]}",
+            ]
         score = self.score
         if score is not None and score.recovered and score.guessed >= score.recovered:
             parts.append(
@@ -151,12 +167,16 @@ class Verdict:
         results = self.result if isinstance(self.result, list) else [self.result or {}]
         if any(each.get("correct") is False for each in results):
             parts.append("Checked against the table, part of this is wrong.")
-        if self.run.ending != "complete":
+        if self.run.ending not in ("complete", "undecided"):
             parts.append(f"The run ended early: {self.run.reason}.")
         return " ".join(parts)
 
     def _learned(self) -> str:
         found, score, records = self.run.found, self.score, self.facts.records
+        if self.run.ending == "undecided" and not (score is not None and score.recovered):
+            return "An outsider learned nothing"
+        if isinstance(found, TableFound) and found.distinct:
+            return self._which(found)
         if isinstance(found, TableFound):
             if score is None:
                 whole = int(found.counts[found.known == len(found.columns)].sum())
@@ -171,6 +191,8 @@ class Verdict:
                 return f"An outsider rebuilt the column {names}"
             how = "exactly" if judged == {True} else "in part"
             return f"An outsider recovered the column {names} {how}"
+        if isinstance(found, CountFound) and found.count is None and found.exists:
+            return "An outsider learned that some records match, and some do not,"
         if isinstance(found, CountFound) and found.count is not None:
             verb = "matches" if found.count == 1 else "match"
             return f"An outsider learned that {many(found.count, 'record')} {verb}"
@@ -178,10 +200,24 @@ class Verdict:
             return f"An outsider learned {self._about_people(found)}"
         return "An outsider learned nothing yet"
 
+    def _which(self, found: TableFound) -> str:
+        """Say which records were found where how often they occur cannot be."""
+        score = self.score
+        if score is None:
+            whole = int(found.counts[found.known == len(found.columns)].sum())
+            return f"An outsider found {many(whole, 'different record')}"
+        if score.exact:
+            return (
+                f"An outsider recovered the distinct set of {many(score.records, 'record')} "
+                "exactly (how often each occurs is not shown)"
+            )
+        return f"An outsider recovered {score.recovered:,} of {score.records:,} different records"
+
     def _about_people(self, found: PeopleFound) -> str:
         """Say what was learned of people; of those not settled yet, nothing is said."""
         attack = self.options.attack
         field = {"membership": "present", "uniqueness": "unique"}.get(attack, "matches")
+        field = field if self.facts.claim.counts else "present"
         people = [person for person in found.people if getattr(person, field) is not None]
         if not people:
             return "nothing yet"
@@ -199,6 +235,9 @@ class Verdict:
                 return f"that the person is{given} {'' if alone.unique else 'not '}unique"
             unique = sum(person.unique is True for person in people)
             return f"that{given} {unique:,} of {all_of_them} are unique"
+        if not self.facts.claim.counts:
+            fitting = sum(person.present is True for person in people)
+            return f"the values that occur among the records that fit {fitting:,} of {all_of_them},"
         if alone is not None:
             values = many(len(alone.values), "attribute")
             if not alone.matches:
@@ -241,9 +280,8 @@ def result_of(
         return {
             "predicate": dict(options.people[0]),
             "count": found.count,
-            "correct": None
-            if truth is None or found.count is None
-            else found.count == int(_inside(truth, options, facts).sum()),
+            **({} if facts.claim.counts else {"exists": found.exists}),
+            "correct": _right(found, truth, options, facts),
         }
     if isinstance(found, PeopleFound):
         people = []
@@ -269,10 +307,26 @@ def result_of(
     return None
 
 
+def _right(
+    found: CountFound, truth: Dataset | None, options: Options, facts: PublicFacts
+) -> bool | None:
+    """Tell whether a count, or what is known instead of one, is right."""
+    if truth is None or (found.count is None and found.exists is None):
+        return None
+    true = int(_inside(truth, options, facts).sum())
+    if found.count is not None:
+        return found.count == true
+    return found.exists is (0 < true < facts.records)
+
+
 def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:
     attribute = schema[found.column]
     return [
-        {"value": plain(attribute.decode(code)), "records": count} for code, count in found.values
+        {
+            "value": plain(attribute.decode(code)),
+            "records": None if found.distinct else count,
+        }
+        for code, count in found.values
     ]
 
 
@@ -311,5 +365,7 @@ def _matches(found: ColumnFound, truth: Dataset | None, rows: list[int] | None) 
     if rows is not None:
         column = column[rows]
     values, counts = np.unique(coarse(column[:, None], (found.width,)), return_counts=True)
+    if found.distinct:
+        return [code for code, _ in found.values] == list(values.tolist())
     actual: Values = list(zip(values.tolist(), counts.tolist(), strict=True))
     return actual == found.values

@@ -236,7 +236,7 @@ def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
 
 def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
     ended, kept = verdict.run.ending, verdict.transcript
-    if ended == "complete":
+    if ended in ("complete", "undecided"):
         return
     if ended == "target":
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))

@@ -35,7 +35,9 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(part)
     if verdict.notice:
         console.print(Text(f"Note: {verdict.notice}", style="yellow"))
+    undecided = verdict.run.ending == "undecided"
     style = "red" if verdict.run.ending == "complete" and verdict.run.found else "yellow"
+    style = "green" if undecided else style
     console.print(Panel(Text(verdict.sentence()), title="Verdict", border_style=style))
 
 
@@ -45,12 +47,13 @@ def _figures(verdict: Verdict) -> Table:
     claimed = verdict.epsilon_claimed
     rows = [
         ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
+        ("which is", facts.claim.describe()),
         ("attack, strategy", f"{verdict.options.attack}, {verdict.strategy}"),
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers drawn", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
-        ("chance of a misread answer", f"at most {meter.error.total:.2g}"),
+        *_errors(verdict),
         ("seconds", f"{verdict.seconds:.2f}"),
     ]
     if meter.trivial:
@@ -64,7 +67,7 @@ def _figures(verdict: Verdict) -> Table:
         score = verdict.score
         rows.append(
             (
-                "records recovered",
+                "different records recovered" if score.distinct else "records recovered",
                 f"{score.recovered:,} of {score.records:,} (guessing without asking: "
                 f"{score.guessed:,})",
             )
@@ -75,6 +78,19 @@ def _figures(verdict: Verdict) -> Table:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
+
+
+def _errors(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how sure the result is, and how often questions were repeated for it."""
+    chance = f"at most {verdict.error_probability:.2g}"
+    if verdict.facts.claim.reads_exactly and verdict.strategy != "posterior":
+        return [("chance of a misread answer", chance)]
+    meter = verdict.run.meter
+    mean = meter.queries / max(meter.questions, 1)
+    return [
+        ("answers a question", f"{mean:.1f} on average"),
+        ("chance of any wrong decision", f"{chance} (wanted: {verdict.options.error})"),
+    ]
 
 
 def _attributes(verdict: Verdict) -> Table:
@@ -89,8 +105,8 @@ def _attributes(verdict: Verdict) -> Table:
         table.add_row(
             Text(each.name),
             f"{questions:,}",
-            f"{each.recovered / verdict.score.records:.1%}",
-            f"{each.guessed / verdict.score.records:.1%}",
+            f"{each.recovered / each.of:.1%}",
+            f"{each.guessed / each.of:.1%}",
         )
     return table
 
@@ -98,7 +114,8 @@ def _attributes(verdict: Verdict) -> Table:
 def _result(verdict: Verdict) -> list[RenderableType]:
     attack, result = verdict.options.attack, verdict.result
     if attack == "count" and result:
-        return [Text(f"records that match: {result['count']}")]
+        some = result["count"] is None and result.get("exists")
+        return [Text(f"records that match: {'some, not all' if some else result['count']}")]
     if attack == "column" and result:
         return [_column(each) for each in result]
     if attack in ("membership", "uniqueness", "attribute") and result:
@@ -110,7 +127,8 @@ def _column(found: dict[str, Any]) -> Group:
     values = found["values"]
     table = _plain_table("value", "records", title=f"column {found['column']}")
     for each in values[:_MOST_ROWS]:
-        table.add_row(_value(each["value"]), f"{each['records']:,}")
+        number = "some" if each["records"] is None else f"{each['records']:,}"
+        table.add_row(_value(each["value"]), number)
     return Group(table, *_more(len(values) - _MOST_ROWS, "values"))
 
 
@@ -139,7 +157,7 @@ def _people(result: Sequence[dict[str, Any]]) -> Group:
 
 def _several(value: dict[str, Any]) -> str:
     text = str(_value(value["value"]))
-    return text if value["records"] == 1 else f"{text} (x{value['records']})"
+    return text if value["records"] in (1, None) else f"{text} (x{value['records']})"
 
 
 def _value(value: Any) -> Text:
