@@ -13,6 +13,10 @@ USUAL_ERROR: Final = 1e-6
 MOST_REPEATS: Final = 4096
 """How many answers to one question are tried before it counts as undecidable."""
 
+SEQUENTIAL: Final = "sequential"
+TESTS: Final = ("identical", "mean", "psi", SEQUENTIAL)
+"""How repeated answers are read, by name, sorted."""
+
 
 @dataclass(slots=True)
 class Care:
@@ -26,21 +30,36 @@ class Care:
         error: The chance that any decision of the whole attack is wrong.
         most_repeats: How many answers to one question are tried at most.
         expected: About how many decisions there will be; it costs little to be wrong.
+        test: How repeated answers are read: "sequential", or one of the paper's tests on a
+            fixed number of answers.
+        repeats: That number; None plans it from the error.
         decisions: How many decisions have been shared out to.
         answers: How many answers were drawn for them.
+        misread: Where the number of answers is given, the chance of error that follows.
     """
 
     error: float = USUAL_ERROR
     most_repeats: int = MOST_REPEATS
     expected: int = 1000
+    test: str = SEQUENTIAL
+    repeats: int | None = None
     decisions: int = field(default=0, init=False)
     answers: int = field(default=0, init=False)
+    misread: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.error < 1:
             raise UsageError("--error must be a probability above 0 and below 1")
         if type(self.most_repeats) is not int or self.most_repeats < 1:
             raise UsageError("--most-repeats must be a whole number of at least 1")
+        if self.test not in TESTS:
+            raise UsageError(f"--test is one of {', '.join(TESTS)}")
+        if self.repeats is not None:
+            if self.test == SEQUENTIAL:
+                raise UsageError("--repeats: the sequential test needs no fixed number")
+            fewest = 2 if self.test == "psi" else 1
+            if type(self.repeats) is not int or self.repeats < fewest:
+                raise UsageError(f"--repeats must be a whole number of at least {fewest}")
 
     def nats(self, decisions: int) -> float:
         """Take the shares of the next decisions; return how many nats each must be sure by."""
@@ -51,5 +70,7 @@ class Care:
     @property
     def risk(self) -> float:
         """The chance, planned so far, that any decision was wrong."""
+        if self.misread:
+            return min(1.0, self.misread)
         j = self.decisions
         return self.error * j / (self.expected + j)

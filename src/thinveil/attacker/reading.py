@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -147,8 +147,33 @@ def check_rounded(claim: Claim, values: Floats) -> None:
         raise EvidenceError("a target that rounds to whole numbers answered something else")
 
 
+class Settling(Protocol):
+    """Settles many repeated questions at once. Conforms: `Tally`, `fixed.FixedTally`."""
+
+    def begin(self, fresh: Flags) -> None:
+        """Start new tests in the given rows; all others go on."""
+        ...
+
+    def keep(self, rows: Flags) -> None:
+        """Forget the tests of all other rows."""
+        ...
+
+    @property
+    def asked(self) -> Codes:
+        """How many answers each question has had."""
+        ...
+
+    def repeats(self) -> Codes:
+        """Return how many further answers each question wants."""
+        ...
+
+    def add(self, threshold: Codes, answers: Answers, drawn: Codes) -> tuple[Flags, list[int]]:
+        """Weigh further answers; return which questions are settled, and the zone of each."""
+        ...
+
+
 class Tally:
-    """The running tests of many questions at once.
+    """The running sequential tests of many questions at once. Conforms to `Settling`.
 
     Args:
         facts: What is public.

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
-from thinveil.attacker.reading import Tally, risky, varied
+from thinveil.attacker.fixed import settling
+from thinveil.attacker.reading import risky, varied
 from thinveil.errors import EvidenceError, SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
@@ -274,7 +275,7 @@ def _repeated(
     care: Care,
 ) -> Attack[None]:
     """Run searches whose questions take several answers each; each goes on when it can."""
-    tally = Tally(facts, care)
+    tally = settling(facts, care)
     tally.begin(np.ones(len(work.running), np.bool_))
     cached = facts.policies.cache
     while work.running:

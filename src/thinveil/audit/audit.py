@@ -152,7 +152,7 @@ def _settings(settings: dict[str, Any]) -> dict[str, Any]:
             if isinstance(value, str):
                 value = value.split(",") if name == "epsilons" else [value]
             plain[name] = tuple(map(str, value))
-    for name in ("k", "seed", "answers", "max_queries", "most_repeats"):
+    for name in ("k", "seed", "answers", "max_queries", "most_repeats", "repeats"):
         if name in plain:
             with suppress(TypeError):  # what is no whole number is refused with the rest
                 plain[name] = operator.index(plain[name])

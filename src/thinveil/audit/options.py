@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from thinveil.attacker import existence, table, targeted
-from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR, Care
+from thinveil.attacker.care import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
+from thinveil.attacker.fixed import test_of
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import AUTO, EXISTENCE, strategy_for, strategy_named
@@ -56,6 +57,8 @@ class Options:
         error: The chance of any wrong decision in the whole attack, where answers must be
             repeated to be read.
         most_repeats: How many answers to one question are tried at most.
+        test: How repeated answers are read; None leaves it to the strategy.
+        repeats: How many answers a test of the paper gets; None plans it from the error.
         present: For uniqueness, whether everybody is known to be in the table.
         force: Whether to go ahead with a very long attack.
     """
@@ -84,6 +87,8 @@ class Options:
     seed: int = 0
     error: str = str(USUAL_ERROR)
     most_repeats: int = MOST_REPEATS
+    test: str | None = None
+    repeats: int | None = None
     present: bool = False
     force: bool = False
 
@@ -96,7 +101,7 @@ class Options:
             )
         if self.universe not in UNIVERSES:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
-        strategy_for(self.strategy, self.claim())
+        self.strategy_for(self.claim())
         if self.claim().k is None and self.k != 1:
             raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
         self.care()
@@ -164,7 +169,28 @@ class Options:
 
     def care(self, decisions: int = 1000) -> Care:
         """Return how careful the attack is, for about so many decisions."""
-        return Care(number(self.error, "--error"), self.most_repeats, decisions)
+        if self.repeats is not None and self.test is None:
+            raise UsageError("--repeats: say which --test is to get so many answers")
+        error = number(self.error, "--error")
+        return Care(error, self.most_repeats, decisions, self.test or SEQUENTIAL, self.repeats)
+
+    def strategy_for(self, claim: Claim) -> str:
+        """Return the name of the strategy that is used against a mechanism.
+
+        Raises:
+            UsageError: The strategy or the test does not fit the mechanism.
+        """
+        name = self.strategy
+        if self.test is not None:
+            if claim.reads_exactly:
+                raise UsageError(f"--test: single answers of {claim.name} tell; none is repeated")
+            if self.test != SEQUENTIAL:
+                test_of(claim, self.test)
+            if name == "posterior":
+                raise UsageError("--test: the posterior strategy has a way of its own")
+            if name == AUTO and claim.counts:
+                name = "published"
+        return strategy_for(name, claim)
 
     def schedule(self, claim: Claim) -> Schedule:
         """Return how the claimed loss is shared out."""
@@ -224,7 +250,7 @@ class Options:
     def _attack(self, facts: PublicFacts) -> Attack[Found]:
         schema = facts.schema
         care = self.care(facts.records * len(schema))
-        name = strategy_for(self.strategy, facts.claim)
+        name = self.strategy_for(facts.claim)
         if name == EXISTENCE:
             return self._existence(facts, care)
         strategy = strategy_named(name)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from thinveil.attacker.care import SEQUENTIAL
 from thinveil.attacker.found import (
     ColumnFound,
     ColumnsFound,
@@ -19,7 +20,6 @@ from thinveil.attacker.found import (
     TableFound,
 )
 from thinveil.attacker.search import Values
-from thinveil.attacker.strategies import strategy_for
 from thinveil.audit.driver import Run
 from thinveil.audit.options import Options
 from thinveil.audit.scoring import Score, coarse
@@ -81,7 +81,7 @@ class Verdict:
     @property
     def strategy(self) -> str:
         """The strategy that was used."""
-        return strategy_for(self.options.strategy, self.facts.claim)
+        return self.options.strategy_for(self.facts.claim)
 
     @property
     def error_probability(self) -> float:
@@ -113,6 +113,9 @@ class Verdict:
             "budget": self.options.schedule(self.facts.claim).describe(),
             "epsilons": [float(each) for each in self.options.epsilons] or None,
             "error_probability": self.error_probability,
+            "noise_test": None
+            if self.facts.claim.reads_exactly or self.strategy == "posterior"
+            else self.options.test or SEQUENTIAL,
             "error_wanted": None if self.facts.claim.reads_exactly else float(self.options.error),
             "answers_a_question": meter.queries / max(meter.questions, 1),
             "records_recovered": None if score is None else score.recovered,

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
+from thinveil.attacker.care import MOST_REPEATS, TESTS, USUAL_ERROR
 from thinveil.attacker.strategies import AUTO, STRATEGIES
 from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options
@@ -85,6 +85,8 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
     show_default=True,
     help="Answers to one question before it counts as undecidable.",
 )
+@click.option("--test", type=click.Choice(TESTS), help="How repeated answers are read.")
+@click.option("--repeats", type=int, metavar="M", help="Answers that the test gets. [planned]")
 @click.option("--force", is_flag=True, help="Go ahead with more than ten million queries.")
 @click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
@@ -213,6 +215,8 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
         seed=given["seed"],
         error=given["error"],
         most_repeats=given["most_repeats"],
+        test=given["test"],
+        repeats=given["repeats"],
         present=given["present"],
         force=given["force"],
     )
