@@ -19,7 +19,7 @@ from thinveil.audit.schedule import Fixed, Free, Schedule
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event
-from thinveil.language.claims import Claim, Universe, idp, unprotected
+from thinveil.language.claims import Claim, Post, Universe, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Attribute, Categories, Grid, Schema
@@ -51,6 +51,29 @@ def claims(
         lambda k, universe: idp(k, universe) if k else unprotected(universe),
         st.integers(0, most),
         st.sampled_from(universes),
+    )
+
+
+def leaking_claims(
+    most: int = 3,
+    universes: Sequence[Universe] = ("unbounded", "bounded"),
+    bases: Sequence[str] = ("idp", "bdp"),
+) -> st.SearchStrategy[Claim]:
+    """Every mechanism whose noise gives data away, plain, rounded or always noisy.
+
+    Rounding to 0 or 1 and constant noise are not combined: at a tiny loss nothing is left.
+    """
+    offsets: Sequence[float] = (0.0, 0.5, 1.0)
+    posts: Sequence[Post] = ("none", "integer", "binary")
+    parts = [(a, post) for a in offsets for post in posts if not (a and post == "binary")]
+    return st.builds(
+        lambda base, k, universe, part: claim_named(
+            base, k if base == "idp" else 1, universe, offset=part[0], post=part[1]
+        ),
+        st.sampled_from(bases),
+        st.integers(1, most),
+        st.sampled_from(universes),
+        st.sampled_from(parts),
     )
 
 
@@ -137,9 +160,10 @@ def worlds(
     records: int = 12,
     most_k: int = 4,
     large: bool = True,
+    claim: st.SearchStrategy[Claim] | None = None,
 ) -> World:
     """A table with at least 2k records and a claim about it."""
-    claim = draw(claims(most_k, universes))
+    claim = draw(claims(most_k, universes) if claim is None else claim)
     bounds = True if claim.universe == "bounded" else bounds
     schema = draw(schemas(bounds=bounds, columns=columns, most=domain))
     fewest = max(2 * (claim.k or 0), 1)

@@ -92,7 +92,7 @@ class CountBeliefs:
         if self._claim.hides_direction:
             return self._windows(rows, median, share)
         k, n = self._k, self._records
-        tried = [median, median - 1] if k == 0 else [median, median + k, median - k, median + k - 1]
+        tried = [median, median - 1] if k == 0 else _tried(median, k)
         thresholds = np.stack([np.minimum(np.maximum(each, 0), n - 1) for each in tried], axis=1)
         gains = []
         for place in range(len(tried)):
@@ -138,6 +138,14 @@ class CountBeliefs:
         ends = np.zeros(len(self._log) + 1)
         np.add.at(ends, stop[row], told[:, -1])
         self._log += np.cumsum(change - ends)[:-1]
+
+
+def _tried(median: Codes, k: int) -> list[Codes]:
+    """Return thresholds with the median inside, or with it right beside one of their edges.
+
+    Near 0 and near n only one of the two edges can be asked about (NOTES, section 1).
+    """
+    return [median, median + k, median + k - 1, median - k, median - k - 1]
 
 
 def _ramp(sizes: Codes) -> Codes:

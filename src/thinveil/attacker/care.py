@@ -36,6 +36,7 @@ class Care:
         decisions: How many decisions have been shared out to.
         answers: How many answers were drawn for them.
         misread: Where the number of answers is given, the chance of error that follows.
+        words: How many different wordings of questions were used up, where answers are cached.
     """
 
     error: float = USUAL_ERROR
@@ -46,12 +47,15 @@ class Care:
     decisions: int = field(default=0, init=False)
     answers: int = field(default=0, init=False)
     misread: float = field(default=0.0, init=False)
+    words: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.error < 1:
             raise UsageError("--error must be a probability above 0 and below 1")
         if type(self.most_repeats) is not int or self.most_repeats < 1:
             raise UsageError("--most-repeats must be a whole number of at least 1")
+        if self.expected < 1:
+            raise UsageError("an attack has at least one decision to expect")
         if self.test not in TESTS:
             raise UsageError(f"--test is one of {', '.join(TESTS)}")
         if self.repeats is not None:
@@ -64,8 +68,13 @@ class Care:
     def nats(self, decisions: int) -> float:
         """Take the shares of the next decisions; return how many nats each must be sure by."""
         self.decisions += decisions
-        w, j = self.expected, self.decisions
+        w, j = self.expected, max(self.decisions, 1)
         return math.log((w + j - 1) * (w + j) / w) - math.log(self.error)
+
+    def new_words(self, many: int) -> int:
+        """Use up so many wordings, never used before; return the number of the first."""
+        self.words += many
+        return self.words - many
 
     @property
     def risk(self) -> float:

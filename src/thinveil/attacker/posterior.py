@@ -89,15 +89,23 @@ class Searches:
         axis: The attribute, with known limits.
         sizes: How many records each group has, none of them missing a value.
         care: How sure proofs must be.
+        found: What is known of each group already; values are added there.
     """
 
-    def __init__(self, facts: PublicFacts, axis: Axis, sizes: Codes, care: Care) -> None:
+    def __init__(
+        self,
+        facts: PublicFacts,
+        axis: Axis,
+        sizes: Codes,
+        care: Care,
+        found: list[Values] | None = None,
+    ) -> None:
         self._facts, self._axis, self._care = facts, axis, care
         self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.k or 0
         lower, upper = axis.limits
         self._lower = lower
         groups = len(sizes)
-        self.found: list[Values] = [[] for _ in range(groups)]
+        self.found: list[Values] = [[] for _ in range(groups)] if found is None else found
         self._s = sizes.copy()
         self._top = np.full(groups, upper + 1)
         self._phase = np.full(groups, _GUESSING)
@@ -108,8 +116,7 @@ class Searches:
         self._row = np.arange(groups)  # the row of each search among the ladders
         self._beliefs = CountBeliefs(facts.claim, facts.records)
         self._proof = self._no_proof()
-        self._epsilon: float | None = None
-        self._words = np.zeros(groups, np.int64)
+        self._epsilon = None if self._claim.protected else 1.0  # exact at any
         self._end(np.flatnonzero(self._s == 0))
         self._fresh(np.flatnonzero(self._s > 0))
 
@@ -344,12 +351,6 @@ class Searches:
             _Proof(owner, low, high, second, zero, flags).take(twice),
         ]
 
-    def words(self, owner: Codes, repeats: Codes) -> Codes:
-        """Return, for varied questions, from which number on their words are new."""
-        begin = self._words[owner]
-        np.maximum.at(self._words, owner, begin + repeats)
-        return begin
-
 
 class _Finished(Sequence[Any]):
     """A look at what is finished, made when somebody looks."""
@@ -418,11 +419,8 @@ def columns_of(
             care,
         )
         gone = np.array(counted, np.int64)
-    found = yield from values_of(facts, cells, axis, sizes - gone, care, about)
-    return [
-        ([(MISSING, missing)] if missing else []) + values
-        for missing, values in zip(gone.tolist(), found, strict=True)
-    ]
+    missing: list[Values] = [[(MISSING, each)] if each else [] for each in gone.tolist()]
+    return (yield from values_of(facts, cells, axis, sizes - gone, care, about, missing))
 
 
 def values_of(
@@ -432,6 +430,7 @@ def values_of(
     sizes: Codes,
     care: Care,
     about: Callable[[float, Sequence[Any]], About],
+    found: list[Values] | None = None,
 ) -> Attack[list[Values]]:
     """Find all values of each group on one axis, each with its number of records.
 
@@ -442,8 +441,9 @@ def values_of(
         sizes: How many records each group has; none of them is missing a value.
         care: How sure decisions must be.
         about: Called each round with the settled share and the values found so far.
+        found: What is known of each group already; what is found is added there.
     """
-    searches = Searches(facts, axis, sizes, care)
+    searches = Searches(facts, axis, sizes, care, found)
     total = max(int(sizes.sum()), 1)
     while searches.running:
         owner, low, high, threshold, repeats = searches.questions()
@@ -458,7 +458,7 @@ def values_of(
             about=risky(about(1 - searches.left / total, searches.finished()), care),
         )
         if facts.policies.cache and not facts.claim.reads_exactly:
-            batch = varied(facts, batch, repeats, searches.words(owner, repeats))
+            batch = varied(facts, batch, repeats, care)
         answers = yield batch
         care.answers += int(repeats.sum())
         searches.learn(threshold, answers, repeats)

@@ -39,13 +39,18 @@ class Laws:
     first: int
 
     @staticmethod
-    def of(claim: Claim) -> Laws:
-        """Return the laws of a mechanism."""
+    def of(claim: Claim, records: int | None = None) -> Laws:
+        """Return the laws of a mechanism, for a table of so many records."""
+        if isinstance(claim.sensitivity, Bootstrap) and records == 1:
+            # one record is none or all, so nothing is ever noisy
+            return Laws((BELOW, BELOW if claim.hides_direction else ABOVE), 1)
         by_noise = claim.leaks_by_noise
         zones = (BELOW, NOISY, NOISY, ABOVE) if by_noise else (BELOW, ABOVE)
         if claim.hides_direction:
             zones = (BELOW, NOISY, NOISY, BELOW)
-        if not by_noise or claim.offset:
+        if not claim.protected:
+            first = 1
+        elif not by_noise or claim.offset:
             first = 48
         else:
             first = {"none": 1, "integer": 1, "binary": 3}[claim.post]
@@ -58,6 +63,8 @@ class Laws:
             k = claim.sensitivity.k
             return np.stack([b - k, b, b + 1, b + k + 1], axis=1)
         if isinstance(claim.sensitivity, Bootstrap):
+            if records == 1:
+                return np.stack([np.zeros_like(b), np.ones_like(b)], axis=1)
             low, high = (np.clip(each, 1, records - 1) for each in (b, b + 1))
             return np.stack([np.zeros_like(b), low, high, np.full_like(b, records)], axis=1)
         return np.stack([b, b + 1], axis=1)
@@ -184,7 +191,7 @@ class Tally:
         self._claim = facts.claim
         self._records = facts.records
         self._care = care
-        self._laws = Laws.of(facts.claim)
+        self._laws = Laws.of(facts.claim, facts.records)
         self._zone = np.array(self._laws.zones)
         self._loglik = np.empty((0, len(self._zone)))
         self._asked = np.empty(0, np.int64)
@@ -267,8 +274,11 @@ def undecided(care: Care) -> Undecided:
     )
 
 
-def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, asked: Codes) -> QueryBatch:
+def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, care: Care) -> QueryBatch:
     """Return a batch that asks each question so many times, never in the same words.
+
+    Not even a later test of the same question uses the same words again: a cached answer
+    would be taken for one drawn at the loss that is offered then.
 
     A curator who caches gives the same words the same answer. In an unbounded universe a
     range that no record can reach may be added to any predicate: its meaning stays, its words
@@ -278,7 +288,7 @@ def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, asked: Codes) 
         facts: What is public.
         batch: The questions, each about one box.
         repeats: How many answers each question wants.
-        asked: How many it has had.
+        care: Knows which words were used before in this attack.
 
     Raises:
         UsageError: In a bounded universe no words can be changed.
@@ -289,25 +299,20 @@ def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, asked: Codes) 
             "universe no words can be changed without changing what they mean"
         )
     row = np.repeat(np.arange(batch.questions), repeats)
-    nth = np.arange(len(row)) - np.repeat(np.cumsum(repeats) - repeats, repeats) + asked[row]
-    cells, beyond = batch.cells, LIMIT + 2 * nth
+    cells, beyond = batch.cells, LIMIT + 2 * (care.new_words(len(row)) + np.arange(len(row)))
     cell, column = np.repeat(batch.cell[row], 2), np.repeat(batch.column[row], 2)
     low, high = np.repeat(batch.low[row], 2), np.repeat(np.minimum(batch.high[row], LIMIT), 2)
     extra = np.arange(len(cell)) % 2 == 1
     low[extra], high[extra] = beyond, beyond + 1
     if (whole := column == WHOLE).any():
         # the whole of a cell is varied by the whole of another cell, which is empty
-        names = np.unique(beyond)
-        ends = (
-            np.full((len(names), len(cells.columns)), MISSING),
-            np.full((len(names), len(cells.columns)), INFINITE),
-        )
+        names = beyond[whole[extra]]
+        shape = len(names), len(cells.columns)
+        ends = np.full(shape, MISSING), np.full(shape, INFINITE)
         ends[0][:, 0], ends[1][:, 0] = names, names + 1
-        place = len(cells) + np.searchsorted(names, beyond)
-        cell[extra] = np.where(whole[extra], place, cell[extra])
-        cells = Cells(
-            cells.columns, np.vstack([cells.low, ends[0]]), np.vstack([cells.high, ends[1]])
-        )
+        cell[extra & whole] = len(cells) + np.arange(len(names))
+        inside = np.minimum(cells.high, LIMIT)
+        cells = Cells(cells.columns, np.vstack([cells.low, ends[0]]), np.vstack([inside, ends[1]]))
     return QueryBatch(
         cells,
         cell,

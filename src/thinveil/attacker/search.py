@@ -108,6 +108,8 @@ def _exceeds_hidden(rules: Rules, low: int, high: int, t: int, most: int | None)
                 return False
             break
         start += 2 * k
+    if start > t:
+        return True
     return (yield from reaches(rules, low, high, t + 1, start))
 
 
@@ -282,11 +284,8 @@ def _repeated(
         told = about(work.settled / work.total, work.results)
         plain = _batch(cells, work.cell, work.column, work.width, work.asked, risky(told, care))
         repeats = tally.repeats()
-        if cached:
-            batch = varied(facts, plain, repeats, tally.asked)
-        else:
-            batch = replace(plain, repeats=repeats)
-        answers = yield batch
+        asks = varied(facts, plain, repeats, care) if cached else replace(plain, repeats=repeats)
+        answers = yield asks
         decided, zone = tally.add(plain.threshold, answers, repeats)
         keep = np.ones(len(work.running), np.bool_)
         for place in np.flatnonzero(decided).tolist():

@@ -76,6 +76,7 @@ def _each(
     facts: PublicFacts, people: Sequence[Person], label: str, make: Any, care: Care | None
 ) -> Attack[PeopleFound]:
     """Run one small search on the cell of each person."""
+    care = care or Care()
     rules = Rules.of(facts)
     cells, constant = _cells(facts, people)
     results = yield from side_by_side(
@@ -133,6 +134,7 @@ def attributes(
         force: Whether to go ahead with a very long attack.
         care: How sure decisions must be.
     """
+    care = care or Care()
     rules = Rules.of(facts)
     axes = [axes_of(facts, widths)[column] for column in wanted]
     if len(people) > 1 or strategy.estimate is not None:

@@ -10,7 +10,6 @@ Sensitivities are those of the threshold query "is c > b?" (NOTES: the three zon
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -148,6 +147,9 @@ class Smooth:
 CAUCHY: Final = 6.0
 """Cauchy noise needs scale 6 S / epsilon, and S smooth at rate epsilon / 6, for pure DP."""
 
+MOST_OFFSET: Final = 1e6
+"""A larger offset could overflow a double at the smallest epsilon, and hides all else anyway."""
+
 Noise = Literal["none", "laplace", "cauchy"]
 Post = Literal["none", "integer", "binary"]
 Universe = Literal["unbounded", "bounded"]
@@ -180,8 +182,10 @@ class Claim:
     sampler: Sampler = "own"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.offset < math.inf:
-            raise UsageError("the offset of the sensitivity must be a number of at least 0")
+        if not 0 <= self.offset <= MOST_OFFSET:
+            raise UsageError(
+                f"the offset of the sensitivity must lie between 0 and {MOST_OFFSET:g}"
+            )
         if self.noise == "none" and (self.offset or self.post != "none"):
             raise UsageError(f"{self.name}: without noise there is nothing to offset or to round")
 
