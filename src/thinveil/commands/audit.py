@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
+    load_table,
     pairs,
     reading_options,
     write_json,
@@ -31,11 +31,9 @@ from thinveil.commands.common import (
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts
-from thinveil.curator.people import people
-from thinveil.curator.reading import load, missing_texts, read_columns
+from thinveil.curator.reading import missing_texts, read_columns
 from thinveil.errors import TranscriptError, UsageError
 from thinveil.language.claims import MECHANISMS, POSTS
-from thinveil.language.schema_file import read_schema
 from thinveil.report.progress import progress
 from thinveil.report.table import write_table
 from thinveil.report.terminal import show_verdict
@@ -120,7 +118,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
             raise TranscriptError(f"{path} does not say which table it was recorded on")
         if table is not None:
             origin = {**origin, "table": table}
-        data = _load(origin, notices)
+        data = load_table(origin, notices)
         how: dict[str, Any] = {"resume": path, "force": given["force"]}
     else:
         origin = {
@@ -129,7 +127,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
             **{name: given[name] for name in ("separator", "quote", "encoding")},
             "missing": list(given["missing"]),
         }
-        data = _load(origin if table is None else {**origin, "table": table}, notices)
+        data = load_table(origin if table is None else {**origin, "table": table}, notices)
         how = {
             "options": _options(data, given),
             "transcript": given["transcript"],
@@ -160,23 +158,6 @@ def _only_resume(ctx: click.Context) -> None:
         if name not in _BESIDE_RESUME and source == ParameterSource.COMMANDLINE:
             option = name.replace("_", "-").removesuffix("-file")
             raise UsageError(f"--{option}: a resumed run brings its own options; leave it out")
-
-
-def _load(origin: Mapping[str, Any], notices: Console) -> Dataset:
-    schema = read_schema(origin["schema"]) if origin.get("schema") else None
-    if origin.get("table") is None:
-        if schema is not None:
-            raise UsageError("--schema: the embedded people bring their own schema")
-        return people()
-    with notices.status("reading the table") if notices.is_terminal else nullcontext():
-        return load(
-            origin["table"],
-            schema,
-            separator=origin["separator"],
-            quote=origin["quote"],
-            encoding=origin["encoding"],
-            missing=origin["missing"],
-        )
 
 
 def _options(data: Dataset, given: Mapping[str, Any]) -> Options:

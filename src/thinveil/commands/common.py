@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.people import people
+from thinveil.curator.reading import load
 from thinveil.errors import OutputError, UsageError
+from thinveil.language.schema_file import read_schema
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -86,6 +91,24 @@ def reading_options(command: _F) -> _F:
     ):
         command = option(command)
     return command
+
+
+def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
+    """Read a table as the options say; without one, return the embedded people."""
+    schema = read_schema(origin["schema"]) if origin.get("schema") else None
+    if origin.get("table") is None:
+        if schema is not None:
+            raise UsageError("--schema: the embedded people bring their own schema")
+        return people()
+    with notices.status("reading the table") if notices.is_terminal else nullcontext():
+        return load(
+            origin["table"],
+            schema,
+            separator=origin["separator"],
+            quote=origin["quote"],
+            encoding=origin["encoding"],
+            missing=origin["missing"],
+        )
 
 
 def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:

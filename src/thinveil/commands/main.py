@@ -15,6 +15,7 @@ from thinveil.errors import EXIT_EARLY, EXIT_ERROR, EXIT_USAGE, ThinveilError
 
 _COMMANDS: Final = {
     "audit": "Attack a table through a mechanism and say what was learned.",
+    "compare": "Try the same attacks on all mechanisms, side by side.",
     "reproduce": "Run the paper's experiments and compare every figure.",
     "schema": "Draft a schema file for a table.",
     "theory": "Walk through the paper's definitions in a small world.",
@@ -66,6 +67,7 @@ def cli() -> None:
     Examples:
       thinveil audit
       thinveil audit people.csv --attack membership --known age=44 --known job=technician
+      thinveil compare people.csv
       thinveil reproduce all --data bank-full.csv
     """
 

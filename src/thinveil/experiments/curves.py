@@ -28,6 +28,10 @@ class Known:
     records: float
     values: float
 
+    def beside(self, earlier: Known) -> Known:
+        """Return what is known now to somebody who forgets nothing known earlier."""
+        return Known(max(self.records, earlier.records), max(self.values, earlier.values))
+
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
@@ -127,30 +131,42 @@ class Risk:
         return [each for each in self.allowances if each.mechanism == mechanism]
 
     def least_loss(self, mechanism: str) -> float | None:
-        """Return the smallest total at which, and above which, every run found everything."""
-        least = None
-        for epsilon, known in reversed(self.loss_curve(mechanism)):
-            if any(each.records < 1 for each in known):
+        """Return the smallest total at which every run found everything."""
+        return next(
+            (
+                epsilon
+                for epsilon, known in self.loss_curve(mechanism)
+                if all(each.records == 1 for each in known)
+            ),
+            None,
+        )
+
+    def idle_loss(self, mechanism: str) -> float | None:
+        """Return the largest total up to which no run found any record."""
+        idle = None
+        for epsilon, known in self.loss_curve(mechanism):
+            if any(each.records for each in known):
                 break
-            least = epsilon
-        return least
+            idle = epsilon
+        return idle
+
+    def answers_for(self, mechanism: str, share: float, records: bool = False) -> int | None:
+        """Return after how many answers such a share was first seen to be known."""
+        for each in self.answers_curve(mechanism):
+            if (each.known.records if records else each.known.values) >= share - 1e-12:
+                return each.queries
+        return None
 
     def sentence(self) -> str:
         """Say what the curves show."""
         parts = []
         for name in dict.fromkeys(each.mechanism for each in self.losses):
-            curve, least = self.loss_curve(name), self.least_loss(name)
-            if not curve:
-                continue
-            honest = not claim_named(name).leaks_by_noise
-            who = f"{name} (honest DP)" if honest else name
-            idle = [e for e, known in curve if max(each.records for each in known) == 0]
-            text = (
-                f"{who}: every record from a total of {least:g} on"
-                if least is not None
-                else f"{who}: at no total every record"
-            )
-            parts.append(f"{text}, none up to {max(idle):g}" if idle else text)
+            least, idle = self.least_loss(name), self.idle_loss(name)
+            who = name if claim_named(name).leaks_by_noise else f"{name} (honest DP)"
+            said = [] if idle is None else [f"no record up to a total loss of {idle:g}"]
+            if least is not None:
+                said.append(f"every record at a total loss of {least:g}")
+            parts.append(f"{who}: {', '.join(said) or 'some records'}")
         return "; ".join(parts) + "." if parts else "No curve was drawn."
 
     def to_plain(self) -> dict[str, Any]:

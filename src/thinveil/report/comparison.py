@@ -179,7 +179,5 @@ def _spread(known: list[Known]) -> str:
 
 def _first(drawn: Risk, name: str, share: float, records: bool = False) -> str:
     """Write after how many answers so much was first seen to be known."""
-    for point in drawn.answers_curve(name):
-        if (point.known.records if records else point.known.values) >= share - 1e-12:
-            return f"{point.queries:,}"
-    return "never"
+    answers = drawn.answers_for(name, share, records)
+    return "never" if answers is None else f"{answers:,}"

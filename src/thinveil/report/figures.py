@@ -11,7 +11,12 @@ from thinveil.experiments import published, simulation
 from thinveil.experiments.rows import Row
 
 
-def _pyplot() -> Any:
+def plotter() -> Any:
+    """Return matplotlib's pyplot, ready for files.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
     try:
         import matplotlib
 
@@ -41,7 +46,7 @@ def _save(figure: Any, folder: Path, name: str) -> list[Path]:
 
 def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
     """Draw queries against distinct values for each attribute by itself."""
-    pyplot = _pyplot()
+    pyplot = plotter()
     prefix = "distinct values of "
     distinct = {
         row.name.removeprefix(prefix): row.measured for row in rows if row.name.startswith(prefix)
@@ -83,7 +88,7 @@ def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 1) -> list[Path]:
     """Draw the staircase: what comes back at each threshold, and what it gives away."""
-    pyplot = _pyplot()
+    pyplot = plotter()
     figure, axes = pyplot.subplots(figsize=(7, 3.6))
     thresholds = [threshold for threshold, _, _ in steps]
     axes.step(thresholds, [shown for _, _, shown in steps], where="mid", linewidth=2)
@@ -113,7 +118,7 @@ def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 
 
 def detector(measured: simulation.Measured, folder: Path) -> list[Path]:
     """Draw how often tests on m answers are right, and how many answers a sequential one needs."""
-    pyplot = _pyplot()
+    pyplot = plotter()
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.2))
     for test, mark, label in (
         (simulation.PSI.name, "o-", "psi_m (the paper's)"),

@@ -1,0 +1,152 @@
+"""thinveil compare: the same attacks on all mechanisms, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.text import Text
+
+from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
+from thinveil.audit.options import UNIVERSES
+from thinveil.audit.schedule import DEFAULT
+from thinveil.commands.common import (
+    check_outputs,
+    consoles,
+    json_option,
+    load_table,
+    reading_options,
+    write_json,
+)
+from thinveil.curator.inference import doubts
+from thinveil.errors import EXIT_EARLY
+from thinveil.experiments.compare import ORDER, USUAL_PEOPLE, Settings, compare
+from thinveil.experiments.risk import USUAL_RECORDS, risk, sampled
+from thinveil.report import curves
+from thinveil.report.comparison import show_comparison, show_risk
+from thinveil.report.progress import progress
+
+
+@click.command("compare")
+@click.argument("table", required=False)
+@click.option(
+    "--mechanism", multiple=True, type=click.Choice(ORDER), help="Some mechanisms only. [all]"
+)
+@click.option(
+    "--people",
+    type=click.IntRange(min=2),
+    default=USUAL_PEOPLE,
+    show_default=True,
+    help="How many people membership and attribute inference are tried on.",
+)
+@click.option(
+    "--link", multiple=True, metavar="COLUMN", help="What people are known by. [found out]"
+)
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Use N records only.")
+@click.option(
+    "--epsilon-per-query",
+    metavar="EPS",
+    default=DEFAULT,
+    show_default=True,
+    help="Claimed loss of each answer.",
+)
+@click.option("--k", default=1, show_default=True, help="The group size of IDP.")
+@click.option(
+    "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
+)
+@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The seed of trials and noise.",
+)
+@click.option(
+    "--error",
+    metavar="P",
+    default=str(USUAL_ERROR),
+    show_default=True,
+    help="Chance of any error in a run, where answers must be repeated.",
+)
+@click.option(
+    "--most-repeats",
+    default=MOST_REPEATS,
+    show_default=True,
+    help="Answers to one question before it counts as undecidable.",
+)
+@click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf).")
+@click.option("--risk", "with_risk", is_flag=True, help="Risk curves as well; about a minute more.")
+@click.option(
+    "--risk-records",
+    type=click.IntRange(min=2),
+    default=USUAL_RECORDS,
+    show_default=True,
+    help="Records of the curve against the claimed loss.",
+)
+@click.option("--risk-figure", metavar="FILE", help="Draw the risk curves, too (png, svg, pdf).")
+@reading_options
+@json_option
+def command(table: str | None, **given: Any) -> int:
+    """Try membership, attribute inference and full reconstruction on all mechanisms.
+
+    Without TABLE, on the embedded synthetic people. Each figure stands beside what an attacker
+    gets right who asks nothing.
+
+    \b
+    Examples:
+      thinveil compare
+      thinveil compare people.csv --mechanism idp --mechanism dp-laplace
+      thinveil compare people.csv --sample 2000 --link age --link postcode
+      thinveil compare --figure compare.png --risk-figure risk.png
+    """
+    json_file, pictures = given["json_file"], (given["figure"], given["risk_figure"])
+    check_outputs(
+        [table, given["schema"]],
+        json=json_file,
+        **{"figure": pictures[0], "risk-figure": pictures[1]},
+    )
+    curves.check_figure("--figure", pictures[0])
+    curves.check_figure("--risk-figure", pictures[1])
+    settings = Settings(
+        mechanisms=given["mechanism"] or ORDER,
+        people=given["people"],
+        linking=given["link"],
+        epsilon_per_query=given["epsilon_per_query"],
+        k=given["k"],
+        universe=given["universe"],
+        seed=given["seed"],
+        error=given["error"],
+        most_repeats=given["most_repeats"],
+    )
+    console, notices = consoles(json_file)
+    whole = load_table({"table": table, **given}, notices)
+    if not given["schema"]:
+        for doubt in doubts(whole.schema, whole.records):
+            notices.print(Text(f"Note: {doubt}", style="yellow"))
+    data = sampled(whole, given["sample"] or whole.records, settings.seed)
+    if data is not whole:
+        said = f"A sample of {data.records:,} of the table's {whole.records:,} records is used."
+        notices.print(Text(said))
+    with progress(notices) as observer:
+        compared = compare(data, settings, observer)
+    drawn = None
+    if (given["with_risk"] or pictures[1]) and not compared.interrupted:
+        with progress(notices) as observer:
+            drawn = risk(data, settings, observer, records=given["risk_records"])
+    write_json(
+        json_file,
+        {
+            **compared.to_plain(),
+            "sampled_from": None if data is whole else whole.records,
+            "risk": None if drawn is None else drawn.to_plain(),
+        },
+    )
+    if pictures[0] and compared.lines:
+        curves.comparison(compared, pictures[0])
+    if pictures[1] and drawn is not None:
+        curves.risk(drawn, pictures[1])
+    if drawn is not None:
+        show_risk(console, drawn)
+    show_comparison(console, compared)
+    return EXIT_EARLY if drawn is not None and drawn.interrupted else compared.exit_code
