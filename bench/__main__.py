@@ -6,57 +6,90 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+import time
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
-from bench import page
-from bench.figures import Figure
+from bench import page, sheets
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("THINVEIL_BANK") or ROOT / ".." / "shared" / "data" / "bank-full.csv")
-REAL_PARTS = ("ready", "table", "columns", "real")
-OTHER_PARTS = ("people", "synthetic")
+
+LEAKING = (
+    *((name, k) for name in ("idp", "idp-integer", "idp-binary", "idp-noisy") for k in ("1", "3")),
+    ("bdp", "1"),
+)
+AS_PUBLISHED = tuple((name, k) for name, k in LEAKING if name in ("idp", "idp-binary", "idp-noisy"))
+GROUPS = {
+    "speed": (("ready",), ("table",), ("columns",), ("real",), ("people",), ("synthetic",)),
+    "mechanisms": (
+        *(("reconstruct", *each, "published") for each in AS_PUBLISHED),
+        *(("reconstruct", *each, "auto") for each in LEAKING),
+    ),
+    "soak": tuple(("soak", *each) for each in LEAKING),
+    "tests": (("noise",),),
+}
+"""What is measured together: parts with their settings, each a process of its own."""
+WITHOUT_DATA = ("people", "synthetic", "noise")
+SHEETS = {
+    "speed": sheets.speed,
+    "mechanisms": sheets.mechanisms,
+    "soak": sheets.soak,
+    "tests": sheets.tests,
+}
 
 
 @click.command()
+@click.argument("groups", nargs=-1, type=click.Choice(list(GROUPS)))
 @click.option("--data", type=click.Path(path_type=Path), default=DATA, help="bank-full.csv.")
 @click.option("--quick", is_flag=True, help="A sample of the records; bars are not judged.")
 @click.option("--write", is_flag=True, help="Put the results into docs/performance.md.")
-def main(data: Path, quick: bool, write: bool) -> None:
-    """Measure how fast thinveil is, each part in a fresh process."""
-    console = Console()
-    load = os.getloadavg()[0]
-    parts = [part for part in OTHER_PARTS if not (quick and part == "synthetic")]
-    if data.exists():
-        parts = [*REAL_PARTS, *parts]
-    else:
-        console.print(f"no {data}: parts on real data are skipped; give --data or THINVEIL_BANK")
+def main(groups: tuple[str, ...], data: Path, quick: bool, write: bool) -> None:
+    """Measure how thinveil does, each part in a fresh process: all GROUPS, or those named."""
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    started = time.perf_counter()
     if write and (quick or not data.exists()):
         raise click.UsageError("--write needs a full run on the real data")
-    figures: list[Figure] = []
-    for part in parts:
-        with console.status(f"measuring: {part}"):
-            figures += _measure(part, data, quick)
-    if quick:
-        figures = [replace(figure, bar="", met=None) for figure in figures]
-    caption = page.machine(load)
-    console.print(page.table(figures, caption))
-    if write:
-        page.write(figures, caption)
-        console.print(f"written to {page.PAGE.relative_to(ROOT)}")
+    if not data.exists():
+        console.print(f"no {data}: parts on real data are skipped; give --data or THINVEIL_BANK")
+    for group in groups or GROUPS:
+        caption = page.machine(os.getloadavg()[0])
+        rows = []
+        for part in _parts(group, quick, data.exists()):
+            with console.status(f"measuring: {' '.join(part)}"):
+                rows += _measure(part, data, quick)
+        if not rows:
+            continue
+        sheet = SHEETS[group](rows, not quick)
+        console.print(page.table(sheet, caption))
+        if write:
+            page.write(group, sheet, caption)
+            console.print(f"written to {page.PAGE.relative_to(ROOT)}")
+    console.print(f"{(time.perf_counter() - started) / 60:.1f} minutes in all")
 
 
-def _measure(part: str, data: Path, quick: bool) -> list[Figure]:
-    """Run one part in a process of its own and return its figures."""
-    command = [sys.executable, "-m", "bench.part", part, str(data), "quick" if quick else "full"]
+def _parts(group: str, quick: bool, real: bool) -> list[tuple[str, ...]]:
+    """Return the parts of a group that can and should run."""
+    return [
+        part
+        for part in GROUPS[group]
+        if (real or part[0] in WITHOUT_DATA) and not (quick and part[0] == "synthetic")
+    ]
+
+
+def _measure(part: tuple[str, ...], data: Path, quick: bool) -> list[dict[str, Any]]:
+    """Run one part in a process of its own and return its rows."""
+    settings = ["quick" if quick else "full", str(data), *part]
+    command = [sys.executable, "-m", "bench.part", *settings]
     # -m looks in the current directory first, so it has to be the repository.
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     if done.returncode:
-        raise SystemExit(f"the part {part} failed with exit code {done.returncode}")
-    return [Figure(**row) for row in json.loads(done.stdout)]
+        raise SystemExit(f"the part {' '.join(part)} failed with exit code {done.returncode}")
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
 
 
 if __name__ == "__main__":

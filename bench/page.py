@@ -1,4 +1,4 @@
-"""The table on the screen and in docs/performance.md."""
+"""The tables on the screen and in docs/performance.md."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from rich.console import JustifyMethod
 from rich.table import Table
 
-from bench.figures import Figure
+from bench.sheets import Sheet
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-START, END = "<!-- results: written by python -m bench --write -->", "<!-- end of results -->"
-HEADINGS = ("what", "measured", "bar", "met", "ratio")
 
 
 def machine(load: float) -> str:
@@ -26,36 +25,34 @@ def machine(load: float) -> str:
     )
 
 
-def table(figures: Sequence[Figure], caption: str) -> Table:
-    """Return the figures as a table for the screen."""
-    shown = Table(title="Benchmarks", caption=caption)
-    for place, heading in enumerate(HEADINGS):
-        shown.add_column(heading, justify="right" if place == 1 else "left")
-    for figure in figures:
-        shown.add_row(*_row(figure), style="bold red" if figure.met is False else None)
+def table(sheet: Sheet, caption: str) -> Table:
+    """Return a sheet as a table for the screen."""
+    shown = Table(title=sheet.title, caption=caption)
+    for place, heading in enumerate(sheet.headings):
+        justify: JustifyMethod = "right" if place in sheet.right else "left"
+        shown.add_column(heading, justify=justify, min_width=None if place else 29)
+    for row in sheet.rows:
+        shown.add_row(*row, style="bold red" if "no" in row else None)
     return shown
 
 
-def write(figures: Sequence[Figure], caption: str) -> None:
-    """Put the figures between the two markers of the page."""
-    before, start, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    _, end, after = rest.partition(END)
+def write(name: str, sheet: Sheet, caption: str) -> None:
+    """Put a sheet between its two markers on the page."""
+    first, last = f"<!-- {name}: written by python -m bench --write -->", f"<!-- end of {name} -->"
+    before, start, rest = PAGE.read_text(encoding="utf-8").partition(first)
+    _, end, after = rest.partition(last)
     if not (start and end):
-        raise SystemExit(f"{PAGE} has lost the two comments around its results: put them back")
+        raise SystemExit(f"{PAGE} has lost the two comments around {name}: put them back")
+    places = range(len(sheet.headings))
     lines = [
         f"Measured on {caption}",
         "",
-        _line(HEADINGS),
-        "| --- | ---: | --- | --- | --- |",
-        *(_line(_row(figure)) for figure in figures),
+        _line(sheet.headings),
+        _line(["---:" if place in sheet.right else "---" for place in places]),
+        *map(_line, sheet.rows),
     ]
-    content = "\n".join([before + START, "", *lines, "", END + after])
+    content = "\n".join([before + start, "", *lines, "", end + after])
     PAGE.write_text(content, encoding="utf-8")
-
-
-def _row(figure: Figure) -> tuple[str, ...]:
-    met = "" if figure.met is None else "yes" if figure.met else "no"
-    return figure.what, figure.measured, figure.bar, met, figure.ratio
 
 
 def _line(cells: Sequence[str]) -> str:

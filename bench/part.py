@@ -1,31 +1,36 @@
-"""One part of the benchmarks in a process of its own: `python -m bench.part NAME DATA QUICK`.
+"""One part of the benchmarks in a process of its own: `python -m bench.part QUICK DATA NAME ...`.
 
-Prints its figures as JSON. A fresh process makes the peak of its memory mean something.
+Prints its rows as JSON. A fresh process makes the peak of its memory mean something.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from bench import attacks, loading, ready
+from bench import attacks, loading, mechanisms, noise, ready
 
-PARTS = {
+PARTS: dict[str, Callable[..., list[Any]]] = {
     "ready": ready.measure,
     "table": attacks.table,
     "columns": attacks.columns,
     "people": attacks.people,
     "real": loading.real,
     "synthetic": loading.synthetic,
+    "reconstruct": mechanisms.reconstruct,
+    "soak": mechanisms.soak,
+    "noise": noise.measure,
 }
 
 
-def main(name: str, path: str, quick: str) -> None:
+def main(quick: str, path: str, name: str, *settings: str) -> None:
     """Measure one part."""
-    figures = PARTS[name](Path(path), quick == "quick")
-    print(json.dumps([asdict(figure) for figure in figures]))
+    rows = PARTS[name](Path(path), quick == "quick", *settings)
+    print(json.dumps([asdict(row) for row in rows]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,220 @@
+"""Sheets: a table of results each, ready for the screen and for docs/performance.md.
+
+Nothing here needs numpy: the process that starts all others stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.figures import MIB, Figure
+
+SECONDS_BAR = 300
+MEMORY_BAR = 4096 * MIB
+ANSWERS_BARS = {"idp-binary": (15, 5), "idp-noisy": (150, 60)}
+"""Answers for each question of the published search: at most, and what is aimed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table: its title, its headings, which of them stand to the right, and its rows."""
+
+    title: str
+    headings: tuple[str, ...]
+    right: frozenset[int]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction:
+    """A whole table reconstructed through one mechanism.
+
+    Args:
+        mechanism: The mechanism's name.
+        k: The group size; None where there is none.
+        strategy: The strategy that was used.
+        wanted: The strategy that was asked for.
+        wrong: Records that are wrong or missing.
+        answers: Answers drawn.
+        questions: Rows of batches.
+        rounds: Batches.
+        seconds: The whole audit with scoring.
+        memory: The most bytes that the process held.
+        claimed: The claimed loss.
+        error: The planned chance of any wrong decision.
+    """
+
+    mechanism: str
+    k: int | None
+    strategy: str
+    wanted: str
+    wrong: int
+    answers: int
+    questions: int
+    rounds: int
+    seconds: float
+    memory: int
+    claimed: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Soak:
+    """Many small tables reconstructed through one mechanism.
+
+    Args:
+        mechanism: The mechanism's name.
+        k: The group size; None where there is none.
+        runs: How many tables there were.
+        records: How many records there were in all.
+        wrong: Records that are wrong or missing, in all.
+        answers: Answers drawn, in all.
+        error: The largest planned error of a run.
+        seconds: What all runs took.
+    """
+
+    mechanism: str
+    k: int | None
+    runs: int
+    records: int
+    wrong: int
+    answers: int
+    error: float
+    seconds: float
+
+
+def speed(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of figures that are about speed."""
+    return _figures("Speed", rows, judge)
+
+
+def tests(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of figures about tests that tell noise apart."""
+    return _figures("Telling noise from noise", rows, judge)
+
+
+def _figures(title: str, rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    figures = [Figure(**row) for row in rows]
+    if not judge:
+        figures = [replace(figure, bar="", met=None) for figure in figures]
+    return Sheet(
+        title,
+        ("what", "measured", "bar", "met", "ratio"),
+        frozenset({1}),
+        tuple((each.what, each.measured, each.bar, _yes(each.met), each.ratio) for each in figures),
+    )
+
+
+def mechanisms(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of whole tables; what the published search asks is the measure."""
+    # What is asked for by name and by default may be the same run: one row is enough.
+    found = {_key(each): each for each in (Reconstruction(**row) for row in rows)}
+    return Sheet(
+        "Whole table, by mechanism",
+        (
+            "mechanism, strategy",
+            "exact",
+            "answers",
+            "questions",
+            "answers a question",
+            "answers a published question",
+            "x the default",
+            "rounds",
+            f"seconds (bar {SECONDS_BAR})",
+            f"peak MiB (bar {MEMORY_BAR // MIB:,})",
+            "claimed loss",
+            "planned error",
+            "bar on answers",
+            "met",
+        ),
+        frozenset(range(2, 12)),
+        tuple(_reconstruction(each, found, judge) for each in found.values()),
+    )
+
+
+def _key(row: Reconstruction) -> tuple[str, int | None, str]:
+    return row.mechanism, row.k, row.strategy
+
+
+def _reconstruction(
+    row: Reconstruction, found: dict[tuple[str, int | None, str], Reconstruction], judge: bool
+) -> tuple[str, ...]:
+    published = found["idp", row.k or 1, "published"]
+    ratio = row.answers / published.answers
+    usual = row.wanted == "auto"
+    beside = [
+        f"{row.answers / other.answers:.2f}"
+        for other in found.values()
+        if not usual and (other.mechanism, other.k, other.wanted) == (row.mechanism, row.k, "auto")
+    ]
+    most, aim = ANSWERS_BARS.get(row.mechanism, (None, None))
+    bar = "" if most is None or not usual else f"at most {most}, aim {aim}"
+    good = (
+        not row.wrong
+        and row.seconds <= SECONDS_BAR
+        and row.memory <= MEMORY_BAR
+        and (most is None or ratio <= most)
+    )
+    met = _yes(good) if usual and judge else ""
+    if met == "yes" and aim is not None and ratio <= aim:
+        met = "yes, the aim too"
+    return (
+        f"{_named(row.mechanism, row.k)}, {row.strategy}",
+        "yes" if not row.wrong else "no",
+        f"{row.answers:,}",
+        f"{row.questions:,}",
+        f"{row.answers / row.questions:.2f}",
+        f"{ratio:.2f}",
+        *(beside or [""]),
+        f"{row.rounds:,}",
+        f"{row.seconds:.1f}",
+        f"{row.memory / MIB:,.0f}",
+        f"{row.claimed:.2g}",
+        f"{row.error:.1g}",
+        bar if judge else "",
+        met,
+    )
+
+
+def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of many small tables: no record may be wrong."""
+    found = [Soak(**row) for row in rows]
+    return Sheet(
+        "Many small tables",
+        (
+            "mechanism",
+            "runs",
+            "records",
+            "wrong or missing",
+            "bar",
+            "met",
+            "mean answers",
+            "largest planned error",
+            "seconds",
+        ),
+        frozenset({1, 2, 3, 6, 7, 8}),
+        tuple(
+            (
+                _named(each.mechanism, each.k),
+                f"{each.runs:,}",
+                f"{each.records:,}",
+                f"{each.wrong:,}",
+                "0" if judge else "",
+                _yes(each.wrong == 0) if judge else "",
+                f"{each.answers / each.runs:,.0f}",
+                f"{each.error:.1g}",
+                f"{each.seconds:.0f}",
+            )
+            for each in found
+        ),
+    )
+
+
+def _named(mechanism: str, k: int | None) -> str:
+    return mechanism if k is None else f"{mechanism}, k = {k}"
+
+
+def _yes(met: bool | None) -> str:
+    return "" if met is None else "yes" if met else "no"
