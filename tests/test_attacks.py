@@ -581,7 +581,7 @@ def test_categories_have_no_precision() -> None:
 
 
 def test_unknown_strategies_are_refused() -> None:
-    with pytest.raises(UsageError, match="linear, published"):
+    with pytest.raises(UsageError, match="linear, posterior, published"):
         strategy_named("magic")
 
 

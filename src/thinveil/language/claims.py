@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Final, Literal, Protocol
 
 import numpy as np
@@ -406,6 +405,16 @@ class Extent:
         )
         return empty, full
 
+    def shares(self, columns: Sequence[int], low: Codes, high: Codes, of: list[int]) -> Floats:
+        """Return about which share of all possible values each range holds, a row a box."""
+        shares = np.empty(low.shape)
+        for place, (column, full) in enumerate(zip(columns, of, strict=True)):
+            first, end = np.maximum(low[:, place], self.low[column]), high[:, place]
+            inside = np.minimum(end, self.end[column]).astype(np.float64) - first
+            gap = self.missing[column] & (low[:, place] == MISSING) & (end > MISSING)
+            shares[:, place] = (np.maximum(inside, 0.0) + gap) / max(full, 1)
+        return shares
+
     def sizes(self, columns: Sequence[int], low: Codes, high: Codes) -> list[list[int]]:
         """Count the possible values in each range, exactly, a row a box."""
         rows = []
@@ -460,11 +469,15 @@ class Constants:
         columns = batch.columns()
         low, high = batch.ranges(columns)
         everything = np.full((1, len(columns)), MISSING), np.full((1, len(columns)), INFINITE)
-        whole = _product(self.extent.sizes(columns, *everything)[0])
-        volumes = [_product(row) for row in self.extent.sizes(columns, low, high)]
-        ends = batch.offsets.tolist()
-        always = [sum(volumes[start:end]) == whole for start, end in pairwise(ends)]
-        return never | np.array(always, np.bool_)
+        full = self.extent.sizes(columns, *everything)[0]
+        share = np.prod(self.extent.shares(columns, low, high, full), axis=1)
+        near = np.add.reduceat(share, batch.offsets[:-1]) > 1 - 1e-6  # all others fill less
+        always = np.zeros(len(never), np.bool_)
+        for question in np.flatnonzero(near).tolist():
+            part = slice(batch.offsets[question], batch.offsets[question + 1])
+            volumes = [_product(row) for row in self.extent.sizes(columns, low[part], high[part])]
+            always[question] = sum(volumes) == _product(full)
+        return never | always
 
 
 def _product(sizes: Sequence[int]) -> int:
