@@ -264,7 +264,7 @@ class Comparison:
                 )
             )
         parts += [
-            f"{each.mechanism} went beyond the baseline too, at a claimed loss of "
+            f"{each.mechanism} went beyond the baseline, at a claimed loss of "
             f"{spelled(each.epsilon_claimed or 0.0)}: so large a loss promises little."
             for each in controls
             if not each.at_baseline

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich import box
 from rich.console import Console
 from rich.panel import Panel
@@ -12,7 +14,9 @@ from thinveil.experiments.curves import Known, Risk
 from thinveil.experiments.outcomes import TASKS, Comparison, Line, Outcome
 from thinveil.experiments.trials import Skipped
 
-HEADINGS = {
+_WIDE: Final = 100
+_SHARES: Final = (0.25, 0.5, 0.75, 1.0)
+HEADINGS: Final = {
     "membership": "membership",
     "attribute": "attribute inference",
     "dataset": "full reconstruction",
@@ -28,7 +32,7 @@ def show_comparison(console: Console, compared: Comparison) -> None:
     console.print(Text("How the trials were made", style="bold"))
     for line in compared.how_trials_were_made():
         console.print(Text(f"  {line}"))
-    console.print(_table(compared))
+    console.print(_table(compared, console.width))
     for note in _notes(compared):
         console.print(Text(f"  {note}", style="dim"))
     calm = compared.lines and all(each.at_baseline or each.missing for each in compared.lines)
@@ -36,23 +40,23 @@ def show_comparison(console: Console, compared: Comparison) -> None:
     console.print(Panel(Text(compared.sentence()), title="Verdict", border_style=style))
 
 
-def _table(compared: Comparison) -> Table:
+def _table(compared: Comparison, width: int) -> Table:
+    """Return the table; where there is little room, answers and loss stand on two lines."""
+    comma = ", " if width >= _WIDE else "\n"
     table = Table(
         header_style="bold",
         box=box.SIMPLE_HEAD,
         show_lines=False,
         pad_edge=False,
-        caption=Text("recovered, then: answers asked, claimed loss"),
-        caption_justify="left",
     )
     table.add_column("mechanism", overflow="fold")
     for task in TASKS:
         table.add_column(HEADINGS[task], justify="right", overflow="fold")
-    table.add_row(Text("asking nothing", "italic"), *_baselines(compared), end_section=True)
+    table.add_row(Text("asking nothing", "italic"), *_baselines(compared, comma), end_section=True)
     for place, line in enumerate(compared.lines):
         later = compared.lines[place + 1 :]
         last = bool(later) and _kind(later[0]) != _kind(line)
-        table.add_row(Text(line.mechanism), *_cells(compared, line), end_section=last)
+        table.add_row(Text(line.mechanism), *_cells(compared, line, comma), end_section=last)
     return table
 
 
@@ -66,30 +70,35 @@ def _usual(compared: Comparison) -> dict[str, Outcome]:
     return {each.task: each for each in reversed(outcomes) if each.unit != "different records"}
 
 
-def _baselines(compared: Comparison) -> list[Text]:
+def _baselines(compared: Comparison, comma: str) -> list[Text]:
     usual = _usual(compared)
-    return [Text(f"{_guess(usual[task])}\n0 answers, 0" if task in usual else "") for task in TASKS]
+    return [
+        Text(f"{_guess(usual[task])}\n0 answers{comma}loss 0" if task in usual else "")
+        for task in TASKS
+    ]
 
 
 def _guess(outcome: Outcome) -> str:
     return f"{outcome.baseline:.4g} of {outcome.of:,} {outcome.unit}"
 
 
-def _cells(compared: Comparison, line: Line) -> list[Text]:
+def _cells(compared: Comparison, line: Line, comma: str) -> list[Text]:
     if line.missing:
         return [Text("not tried", "dim")] * len(TASKS)
     cells = []
     usual = _usual(compared)
+    word = "" if comma == ", " else "loss "
     for each in line.outcomes:
         if isinstance(each, Skipped):
             cells.append(Text("not tried", "dim"))
             continue
-        lines = [_recovered(each)]
+        same = each.task in usual and usual[each.task].unit == each.unit
+        lines = [_recovered(each, "" if same else f" {each.unit}")]
         if each.task not in usual or usual[each.task].of != each.of:
             lines.append(f"(asking nothing: {each.baseline:.4g})")
         loss = each.epsilon_claimed
         asked = f"{each.queries:,} answer{'' if each.queries == 1 else 's'}"
-        lines.append(f"{asked}, {'no claim' if loss is None else f'{loss:.2g}'}")
+        lines.append(f"{asked}{comma}{'no claim' if loss is None else f'{word}{loss:.2g}'}")
         style = "red" if each.everything else "green" if each.at_baseline else "yellow"
         text = Text("\n".join(lines))
         text.stylize(style, 0, len(lines[0]))
@@ -97,11 +106,12 @@ def _cells(compared: Comparison, line: Line) -> list[Text]:
     return cells + [Text("not reached", "dim")] * (len(TASKS) - len(cells))
 
 
-def _recovered(outcome: Outcome) -> str:
+def _recovered(outcome: Outcome, unit: str) -> str:
+    """Write what was recovered; the unit where it is not that of the whole column."""
     if outcome.ended == "undecided" and not outcome.stated:
-        return "nothing usable found"
+        return "nothing usable"
     wrong = outcome.stated - outcome.recovered
-    return f"{outcome.recovered:,} of {outcome.of:,} {outcome.unit}" + (
+    return f"{outcome.recovered:,} of {outcome.of:,}{unit}" + (
         f", {wrong:,} wrong" if wrong else ""
     )
 
@@ -136,24 +146,24 @@ def show_risk(console: Console, drawn: Risk) -> None:
         console.print(table)
         console.print(Text(f"  Guessing without asking: {drawn.loss_baseline.records:.1%}"))
     if drawn.allowances:
-        names = list(dict.fromkeys(each.mechanism for each in drawn.allowances))
         table = _curves(
-            f"Answers that give away so much of {drawn.records:,} records, at "
+            f"Answers after which so much of {drawn.records:,} records is known, at "
             f"{drawn.epsilon_per_query} an answer",
-            ["known", *names],
+            ["mechanism", *(f"{share:.0%}" for share in _SHARES), "half of the records"],
         )
-        for share in (0.25, 0.5, 0.75, 1.0):
-            table.add_row(f"{share:.0%} of values", *(_first(drawn, name, share) for name in names))
-        table.add_row(
-            "half of the records",
-            *(_first(drawn, name, 0.5, records=True) for name in names),
-        )
+        for name in dict.fromkeys(each.mechanism for each in drawn.allowances):
+            table.add_row(
+                name,
+                *(_first(drawn, name, share) for share in _SHARES),
+                _first(drawn, name, 0.5, records=True),
+            )
         console.print(table)
         guess = drawn.answers_baseline
         console.print(
             Text(
-                f"  A value counts with all values searched before it in its record. Guessing "
-                f"without asking: {guess.values:.1%} of values, {guess.records:.1%} of records"
+                "  Shares are of values; a value counts with all values searched before it in its "
+                f"record. Guessing without asking: {guess.values:.1%} of values, "
+                f"{guess.records:.1%} of records"
             )
         )
     if drawn.interrupted:
