@@ -246,7 +246,9 @@ def test_ctrl_c_shows_what_is_done_so_far(monkeypatch, capsys):
     assert len(result["mechanisms"][1]["outcomes"]) == 2
     assert result["not_reached"][0] == "idp-binary"
     assert result["risk"] is None
+    assert "gave everything away" not in result["verdict"]
     printed = capsys.readouterr().out
+    assert "Without protection everything was given away" in printed
     assert "interrupted" in printed
     assert "not reached" in printed
     assert list(Path().glob("*.transcript")) == []

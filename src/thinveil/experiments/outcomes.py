@@ -135,19 +135,24 @@ class Line:
         return tuple(each for each in self.outcomes if isinstance(each, Outcome))
 
     @property
+    def done(self) -> bool:
+        """Whether every attack was reached, and any could be run."""
+        return bool(self.tried) and len(self.outcomes) == len(TASKS)
+
+    @property
     def control(self) -> bool:
         """Whether it is an honest mechanism, there to show what staying safe looks like."""
         return self.claim.protected and not self.claim.leaks_by_noise
 
     @property
     def everything(self) -> bool:
-        """Whether every attack that was run recovered everything."""
-        return bool(self.tried) and all(each.everything for each in self.tried)
+        """Whether all attacks are done, and each that could be run recovered everything."""
+        return self.done and all(each.everything for each in self.tried)
 
     @property
     def at_baseline(self) -> bool:
-        """Whether no attack that was run got beyond the baseline."""
-        return bool(self.tried) and all(each.at_baseline for each in self.tried)
+        """Whether all attacks are done, and none that could be run got beyond the baseline."""
+        return self.done and all(each.at_baseline for each in self.tried)
 
     @property
     def epsilon_claimed(self) -> float | None:
@@ -247,10 +252,10 @@ class Comparison:
             )
         elif any(not each.claim.protected and each.everything for each in self.lines):
             parts.append("Without protection everything was given away.")
-        some = [each.mechanism for each in veiled if each.tried and not each.everything]
+        some = [each.mechanism for each in veiled if each.done and not each.everything]
         if some:
             parts.append(f"Only a part, or nothing, was recovered from {', '.join(some)}.")
-        controls = [each for each in self.lines if each.control and each.tried]
+        controls = [each for each in self.lines if each.control and each.done]
         calm = [each for each in controls if each.at_baseline]
         if calm:
             found = all(one.ended == "undecided" for each in calm for one in each.tried)

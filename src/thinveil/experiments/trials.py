@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.audit.verdict import plain
+from thinveil.audit.verdict import many, plain
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import UsageError
 from thinveil.language.queries import Codes
@@ -52,8 +52,8 @@ class MembershipTrial:
         """Say how the trial was made."""
         half = len(self.people) // 2
         return (
-            f"{half} records drawn from the table and {half} that are not in it: drawn records "
-            "with one attribute changed, so that no record fits. All attributes are known."
+            f"{many(half, 'record')} drawn from the table and {half} not in it: drawn records with "
+            "one attribute changed, so that no record fits. All attributes are known."
         )
 
 
