@@ -28,10 +28,6 @@ class Known:
     records: float
     values: float
 
-    def beside(self, earlier: Known) -> Known:
-        """Return what is known now to somebody who forgets nothing known earlier."""
-        return Known(max(self.records, earlier.records), max(self.values, earlier.values))
-
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:

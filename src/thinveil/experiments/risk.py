@@ -153,7 +153,7 @@ def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> 
     """Run one attack, looking at what it knows again and again.
 
     When the driver calls, the attack has not seen the last answers yet: what it knows is
-    what a curator leaves it with who refuses this batch. What was known once stays known.
+    what a curator leaves it with who refuses this batch.
     """
     points: list[AnswersPoint] = []
     before, due = 0, 1.0
@@ -162,10 +162,7 @@ def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> 
         nonlocal before, due
         observer(meter, about)
         if before >= due:
-            now = known_of(_table(about.so_far()), data)
-            if points:
-                now = now.beside(points[-1].known)
-            points.append(AnswersPoint(name, before, now))
+            points.append(AnswersPoint(name, before, known_of(_table(about.so_far()), data)))
             due = before * _LOOKS
         before = meter.queries
 
