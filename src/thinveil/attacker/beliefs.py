@@ -33,12 +33,14 @@ class CountBeliefs:
         self.owner = np.empty(0, np.int64)
         self._size = np.empty(0, np.int64)
         self._log = np.empty(0)
+        self._known: tuple[Floats, Floats] | None = None
 
     def begin(self, owner: Codes, size: Codes) -> None:
         """Add beliefs for some owners: a count from 1 to its size, small ones likelier.
 
         All records having the one value is likelier than its neighbours.
         """
+        self._known = None
         counts = _ramp(size) + 1.0
         log = -np.log(counts)
         ends = np.cumsum(size) - 1
@@ -49,6 +51,9 @@ class CountBeliefs:
 
     def keep(self, rows: Flags) -> None:
         """Keep these rows only."""
+        if rows.all():
+            return
+        self._known = None
         self._log = self._log[np.repeat(rows, self._size)]
         self.owner, self._size = self.owner[rows], self._size[rows]
 
@@ -57,13 +62,16 @@ class CountBeliefs:
 
     def _belief(self) -> tuple[Floats, Floats]:
         """Return the probability of each count, and of that count or less, flat."""
+        if self._known is not None:
+            return self._known
         starts = self._starts()
         peak = np.maximum.reduceat(self._log, starts)
         mass = np.exp(self._log - np.repeat(peak, self._size))
         mass /= np.repeat(np.add.reduceat(mass, starts), self._size)
         total = np.cumsum(mass)
         before = np.concatenate([[0.0], total])[starts]
-        return mass, total - np.repeat(before, self._size)
+        self._known = mass, total - np.repeat(before, self._size)
+        return self._known
 
     def best(self) -> tuple[Codes, Floats]:
         """Return the likeliest count of each row, and how likely it is."""
@@ -138,6 +146,7 @@ class CountBeliefs:
         ends = np.zeros(len(self._log) + 1)
         np.add.at(ends, stop[row], told[:, -1])
         self._log += np.cumsum(change - ends)[:-1]
+        self._known = None
 
 
 def _tried(median: Codes, k: int) -> list[Codes]:

@@ -111,6 +111,7 @@ class Searches:
         self._phase = np.full(groups, _GUESSING)
         self._value = np.zeros(groups, np.int64)
         self._count = np.zeros(groups, np.int64)
+        self._doubted = np.full(groups, -1)  # the count that failed to be proved last
         self._nats = np.zeros(groups)
         self._ladders = Ladders(np.full(groups, lower), self._top)
         self._row = np.arange(groups)  # the row of each search among the ladders
@@ -258,9 +259,11 @@ class Searches:
         if len(failed):
             by_value = np.unique(proof.owner[(proof.led <= _DOUBTED) & proof.of_value])
             miscounted = np.setdiff1d(failed, by_value)
-            miscounted = miscounted[self._s[miscounted] > 1]
-            self._recount(miscounted)
-            self._fresh(np.setdiff1d(failed, miscounted))
+            # counted alike twice, it is the guess that is wrong: larger values were missed
+            miscounted = miscounted[self._doubted[miscounted] != self._count[miscounted]]
+            self._doubted[miscounted] = self._count[miscounted]
+            self._recount(miscounted[self._s[miscounted] > 1])
+            self._fresh(np.setdiff1d(failed, miscounted[self._s[miscounted] > 1]))
         open_tests = proof.led < self._nats[proof.owner]
         stuck = np.isin(proof.owner, failed)
         pending = np.unique(proof.owner[open_tests | stuck])
@@ -282,6 +285,7 @@ class Searches:
 
     def _fresh(self, searches: Codes) -> None:
         """Begin a new guess at the largest value; one that must be the lowest is known."""
+        self._doubted[searches] = -1
         known = self._top[searches] - self._lower <= 1
         for search in searches[known].tolist():
             self.found[search].append((self._lower, int(self._s[search])))

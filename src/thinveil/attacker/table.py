@@ -43,6 +43,7 @@ def count(
     care: Care | None = None,
 ) -> Attack[CountFound]:
     """Count the records in a box exactly (Algorithm 1)."""
+    care = care or Care()
     rules = Rules.of(facts)
     cells, constant = cell_of(facts, [box])
     if constant[0] is not None:
@@ -88,6 +89,7 @@ def columns(
     care: Care | None = None,
 ) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself (Algorithm 2); they are searched side by side."""
+    care = care or Care()
     rules = Rules.of(facts)
 
     def check(axes: Sequence[Axis]) -> None:
@@ -109,6 +111,19 @@ def columns(
 
     label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
     settled = _Settled(found, rules.n * len(axes))
+    if strategy.beliefs:
+        for axis, values in zip(axes, found, strict=True):
+            (mine,) = yield from columns_of(
+                facts,
+                strategy,
+                Cells.everything(),
+                axis,
+                np.array([rules.n], np.int64),
+                care,
+                lambda done, _: About(label, settled.share() + done / len(axes), so_far),
+            )
+            values += mine
+        return so_far()
     yield from side_by_side(
         facts,
         Cells.everything(),
@@ -179,6 +194,7 @@ def table(
     The records found so far fall into groups that agree on everything known; the next
     attribute is searched in all groups side by side.
     """
+    care = care or Care()
     rules = Rules.of(facts)
     axes = axes_of(facts, widths)
     nothing = TableFound(
@@ -220,9 +236,7 @@ def table(
         cells = Cells.points(all_columns[:depth], codes, all_widths[:depth])
         about = about_depth(label, depth, len(axes), partial(so_far, codes, counts, axis))
         if strategy.beliefs:
-            results = yield from columns_of(
-                facts, strategy, cells, axis, counts, care or Care(), about
-            )
+            results = yield from columns_of(facts, strategy, cells, axis, counts, care, about)
         else:
             results = yield from side_by_side(
                 facts,

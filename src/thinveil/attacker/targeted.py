@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import NOISY
 from thinveil.attacker.found import PeopleFound, PersonFound
 from thinveil.attacker.limits import doubled, with_limits
+from thinveil.attacker.posterior import columns_of
 from thinveil.attacker.search import (
     Attack,
     Axis,
@@ -137,7 +140,8 @@ def attributes(
     care = care or Care()
     rules = Rules.of(facts)
     axes = [axes_of(facts, widths)[column] for column in wanted]
-    if len(people) > 1 or strategy.estimate is not None:
+    by_beliefs = strategy.beliefs and not priors
+    if len(people) > 1 or strategy.estimate is not None or by_beliefs:
 
         def check(axes: Sequence[Axis]) -> None:
             for axis in axes:
@@ -166,6 +170,9 @@ def attributes(
             )
         return PeopleFound(tuple(found))
 
+    if by_beliefs:
+        results = yield from _by_beliefs(facts, strategy, cells, axes, sizes, care, so_far)
+        return so_far(results)
     results = yield from side_by_side(
         facts,
         cells,
@@ -183,6 +190,35 @@ def attributes(
         care,
     )
     return so_far(results)
+
+
+def _by_beliefs(
+    facts: PublicFacts,
+    strategy: Strategy,
+    cells: Cells,
+    axes: Sequence[Axis],
+    sizes: Sequence[int],
+    care: Care,
+    so_far: Callable[[Sequence[Any]], PeopleFound],
+) -> Attack[list[Any]]:
+    """Find the values of all people, one attribute after the other, carrying beliefs.
+
+    Returns the results in the order of single searches: people who are there, then axes.
+    """
+    there = np.flatnonzero(sizes)
+    results: list[Any] = [None] * (len(there) * len(axes))
+    for place, axis in enumerate(axes):
+        found = yield from columns_of(
+            facts,
+            strategy,
+            Cells(cells.columns, cells.low[there], cells.high[there]),
+            axis,
+            np.array(sizes, np.int64)[there],
+            care,
+            lambda done, _: About("attributes", done, lambda: so_far(results)),
+        )
+        results[place :: len(axes)] = [(values, True) for values in found]
+    return results
 
 
 def _matches(
