@@ -11,14 +11,15 @@ from thinveil.attacker.reading import Laws, weighed
 from thinveil.language.claims import Claim, KLocal
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 
+_NONE: Final = 0.003  # how likely it is at first that no record has the value
 _NEAR: Final = 0.25  # windows whose score is this share of the best are asked together
 
 
 class CountBeliefs:
-    """For each of several groups of s records, how many of them have a certain value: 1 .. s.
+    """For each of several groups of s records, how many of them have a certain value: 0 .. s.
 
-    The beliefs of all groups stand one after the other in one flat array; they sum to no
-    more than the number of records.
+    None at all is unlikely but possible: whoever guessed the value may have been wrong. The
+    beliefs of all groups stand one after the other in one flat array.
 
     Args:
         claim: What the mechanism does.
@@ -36,17 +37,17 @@ class CountBeliefs:
         self._known: tuple[Floats, Floats] | None = None
 
     def begin(self, owner: Codes, size: Codes) -> None:
-        """Add beliefs for some owners: a count from 1 to its size, small ones likelier.
+        """Add beliefs for some owners: a count up to its size, small ones likelier.
 
         All records having the one value is likelier than its neighbours.
         """
         self._known = None
-        counts = _ramp(size) + 1.0
-        log = -np.log(counts)
-        ends = np.cumsum(size) - 1
+        log = -np.log(np.maximum(_ramp(size + 1), 1))
+        ends = np.cumsum(size + 1) - 1
         log[ends] = np.log(1 / size + 0.25 * (np.log(size) + 1))
+        log[ends - size] = np.log(_NONE * (np.log(size) + 1))
         self.owner = np.concatenate([self.owner, owner])
-        self._size = np.concatenate([self._size, size])
+        self._size = np.concatenate([self._size, size + 1])
         self._log = np.concatenate([self._log, log])
 
     def keep(self, rows: Flags) -> None:
@@ -81,7 +82,7 @@ class CountBeliefs:
         at_peak = np.flatnonzero(mass >= np.repeat(peak, self._size))
         row = np.repeat(np.arange(len(self._size)), self._size)[at_peak]
         first = np.searchsorted(row, np.arange(len(self._size)))
-        return at_peak[first] - starts + 1, peak
+        return at_peak[first] - starts, peak
 
     def ask(self) -> tuple[Codes, Codes]:
         """Return rows and thresholds of the questions that would tell most."""
@@ -89,12 +90,12 @@ class CountBeliefs:
         starts = self._starts()
         row = np.repeat(np.arange(len(self._size)), self._size)
         reached = np.flatnonzero(below >= 0.5)
-        median = reached[np.searchsorted(row[reached], np.arange(len(self._size)))] - starts + 1
+        median = reached[np.searchsorted(row[reached], np.arange(len(self._size)))] - starts
 
         def share(rows: Codes, upto: Codes) -> Floats:
             """Return how likely a count of at most `upto` is."""
-            inside = np.minimum(np.maximum(upto, 1), self._size[rows])
-            return np.where(upto < 1, 0.0, below[starts[rows] + inside - 1])
+            inside = np.minimum(np.maximum(upto, 0), self._size[rows] - 1)
+            return np.where(upto < 0, 0.0, below[starts[rows] + inside])
 
         rows = np.arange(len(self._size))
         if self._claim.hides_direction:
@@ -113,19 +114,22 @@ class CountBeliefs:
     def _windows(
         self, rows: Codes, median: Codes, share: Callable[[Codes, Codes], Floats]
     ) -> tuple[Codes, Codes]:
-        """Look through windows of 2k counts, with an edge at the median, the likely ones first."""
+        """Look through windows of 2k counts, with an edge at the median, the likely ones first.
+
+        The first and the last window are moved to where a threshold exists.
+        """
         k, wide = self._k, 2 * self._k
         lighter_below = share(rows, median - 1) <= 1 - share(rows, median)
         edge = np.where(lighter_below, median + 1, median)
-        first = 1 - (1 - edge) % wide
-        number = (self._size - first) // wide + 1
+        first = -(-edge % wide)
+        number = (self._size - 1 - first) // wide + 1
         row = np.repeat(rows, number)
         low = first[row] + wide * _ramp(number)
-        b = low + k - 1
-        inside = share(row, low + wide - 1) - share(row, low - 1)
-        score = np.where((b >= 0) & (b < self._records), inside * (1 - inside), -1.0)
+        b = np.minimum(np.maximum(low + k - 1, 0), self._records - 1)
+        inside = share(row, b + k) - share(row, b - k)
+        score = inside * (1 - inside)
         best = np.maximum.reduceat(score, np.cumsum(number) - number)
-        asked = np.flatnonzero((score >= _NEAR * best[row]) & (score >= 0))
+        asked = np.flatnonzero(score >= _NEAR * best[row])
         return row[asked], b[asked]
 
     def weigh(self, row: Codes, threshold: Codes, answers: Answers, drawn: Codes) -> None:
@@ -141,7 +145,7 @@ class CountBeliefs:
         edges = (threshold - k, threshold, threshold + k) if by_noise else (threshold,)
         stop = starts + self._size
         for place, upto in enumerate(edges):
-            at = np.minimum(starts[row] + np.maximum(upto, 0), stop[row])
+            at = np.minimum(starts[row] + np.maximum(upto + 1, 0), stop[row])
             np.add.at(change, at, told[:, place + 1] - told[:, place])
         ends = np.zeros(len(self._log) + 1)
         np.add.at(ends, stop[row], told[:, -1])

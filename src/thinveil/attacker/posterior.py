@@ -19,15 +19,17 @@ from thinveil.attacker.beliefs import CountBeliefs
 from thinveil.attacker.care import Care
 from thinveil.attacker.ladder import Ladders
 from thinveil.attacker.proofs import Speed, Test, at_least, speed
-from thinveil.attacker.reading import Laws, risky, undecided, varied, weighed
+from thinveil.attacker.reading import Laws, risky, undecided, weighed
 from thinveil.attacker.search import Attack, Axis, Rules, Values, Work, scaled, side_by_side
 from thinveil.attacker.strategies import Strategy
+from thinveil.attacker.wording import varied
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
 from thinveil.language.schema import MISSING
 
 _GUESSING, _COUNTING, _PROVING = 0, 1, 2
 _SURE: Final = 0.97  # how likely a guess must be before it is worth a proof
+_TWICE: Final = 4  # how much longer the step of a guess is that takes two tests
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
 
 
@@ -186,8 +188,16 @@ class Searches:
                 proof.test.threshold,
             ]
         )
-        searching = len(owner) - len(proof.owner)
-        repeats = np.concatenate([np.full(searching, step), proving.astype(np.int64)])
+        # two tests in one are only as good as the worse of them: chance must not decide which
+        guessing = np.where(twice, min(_TWICE * step, most), step)
+        repeats = np.concatenate(
+            [
+                guessing,
+                guessing[self._twice],
+                np.full(len(counted), step),
+                proving.astype(np.int64),
+            ]
+        )
         self._step = step
         return owner, low, high, threshold, repeats
 
@@ -328,7 +338,8 @@ class Searches:
             owner = self._beliefs.owner[settled]
             self._count[owner] = count[settled]
             self._beliefs.keep(~settled)
-            sure = np.concatenate([sure, owner])
+            self._fresh(owner[self._count[owner] == 0])
+            sure = np.concatenate([sure, owner[self._count[owner] > 0]])
         if len(sure):
             self._prove(sure)
 
