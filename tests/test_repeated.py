@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from thinveil.attacker import hidden, linear, published, reading, table, targeted
 from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, loglik
-from thinveil.attacker.reading import Laws, Tally, row_loglik, varied
+from thinveil.attacker.reading import Laws, Tally, row_loglik
 from thinveil.attacker.search import Axis, Rules, Search, exceeds, reaches
 from thinveil.attacker.strategies import STRATEGIES
+from thinveil.attacker.wording import varied
 from thinveil.audit.driver import run
 from thinveil.audit.schedule import Equal, Fixed, Schedule, Total
 from thinveil.curator.curator import Curator

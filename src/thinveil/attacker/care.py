@@ -18,6 +18,15 @@ TESTS: Final = ("identical", "mean", "psi", SEQUENTIAL)
 """How repeated answers are read, by name, sorted."""
 
 
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A range of codes of one column that is known to hold no record."""
+
+    column: int
+    low: int
+    high: int
+
+
 @dataclass(slots=True)
 class Care:
     """Shares one error probability out over all decisions of an attack, however many.
@@ -36,6 +45,7 @@ class Care:
         decisions: How many decisions have been shared out to.
         answers: How many answers were drawn for them.
         misread: Where the number of answers is given, the chance of error that follows.
+        empty: In a bounded universe, a range found to be empty, for varying words.
         words: How many different wordings of questions were used up, where answers are cached.
     """
 
@@ -47,6 +57,7 @@ class Care:
     decisions: int = field(default=0, init=False)
     answers: int = field(default=0, init=False)
     misread: float = field(default=0.0, init=False)
+    empty: Empty | None = field(default=None, init=False)
     words: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:

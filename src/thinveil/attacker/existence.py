@@ -29,7 +29,15 @@ from thinveil.attacker.found import (
     TableFound,
 )
 from thinveil.attacker.search import Attack, Axis, Search, Values, Work, axes_of, side_by_side
-from thinveil.attacker.table import WHOLE_CELL, about_depth, cell_of, column_found, in_order, split
+from thinveil.attacker.table import (
+    WHOLE_CELL,
+    about_depth,
+    cell_of,
+    column_found,
+    in_order,
+    nothing_of,
+    split,
+)
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes
@@ -165,14 +173,7 @@ def table(
     """Find the distinct records of a table, attribute after attribute."""
     care = care or Care()
     axes = axes_of(facts, widths)
-    nothing = TableFound(
-        columns=tuple(axis.column for axis in axes),
-        codes=np.zeros((1, len(axes)), np.int64),
-        known=np.zeros(1, np.int64),
-        counts=np.ones(1, np.int64),
-        widths=tuple(axis.width for axis in axes),
-        distinct=True,
-    )
+    nothing = nothing_of(facts, widths)
     cut = yield from _cut_for(facts, care, lambda: nothing)
     axes = yield from _limited(facts, axes, cut, care, lambda: nothing)
     axes = in_order(axes, order)

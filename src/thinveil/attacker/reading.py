@@ -16,11 +16,10 @@ import numpy as np
 
 from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, loglik
-from thinveil.errors import EvidenceError, Undecided, UsageError
+from thinveil.errors import EvidenceError, Undecided
 from thinveil.language.claims import Bootstrap, Claim, KLocal
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import WHOLE, About, Answers, Cells, Codes, Flags, Floats, QueryBatch
-from thinveil.language.schema import INFINITE, LIMIT, MISSING
+from thinveil.language.queries import About, Answers, Codes, Flags, Floats
 
 IMPOSSIBLE: Final = -1e4
 """The log-likelihood of what cannot happen, kept finite so that sums stay numbers."""
@@ -271,57 +270,6 @@ def undecided(care: Care) -> Undecided:
     return Undecided(
         f"no usable difference was found: {care.most_repeats:,} answers to one question do not "
         f"tell what it asks at the wanted error of {care.error:g}"
-    )
-
-
-def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, care: Care) -> QueryBatch:
-    """Return a batch that asks each question so many times, never in the same words.
-
-    Not even a later test of the same question uses the same words again: a cached answer
-    would be taken for one drawn at the loss that is offered then.
-
-    A curator who caches gives the same words the same answer. In an unbounded universe a
-    range that no record can reach may be added to any predicate: its meaning stays, its words
-    change. No value has a code of 2^62 or more, so such ranges are known to be empty.
-
-    Args:
-        facts: What is public.
-        batch: The questions, each about one box.
-        repeats: How many answers each question wants.
-        care: Knows which words were used before in this attack.
-
-    Raises:
-        UsageError: In a bounded universe no words can be changed.
-    """
-    if facts.claim.universe == "bounded":
-        raise UsageError(
-            "the curator caches its answers, this mechanism needs repeated ones, and in a bounded "
-            "universe no words can be changed without changing what they mean"
-        )
-    row = np.repeat(np.arange(batch.questions), repeats)
-    cells, beyond = batch.cells, LIMIT + 2 * (care.new_words(len(row)) + np.arange(len(row)))
-    cell, column = np.repeat(batch.cell[row], 2), np.repeat(batch.column[row], 2)
-    low, high = np.repeat(batch.low[row], 2), np.repeat(np.minimum(batch.high[row], LIMIT), 2)
-    extra = np.arange(len(cell)) % 2 == 1
-    low[extra], high[extra] = beyond, beyond + 1
-    if (whole := column == WHOLE).any():
-        # the whole of a cell is varied by the whole of another cell, which is empty
-        names = beyond[whole[extra]]
-        shape = len(names), len(cells.columns)
-        ends = np.full(shape, MISSING), np.full(shape, INFINITE)
-        ends[0][:, 0], ends[1][:, 0] = names, names + 1
-        cell[extra & whole] = len(cells) + np.arange(len(names))
-        inside = np.minimum(cells.high, LIMIT)
-        cells = Cells(cells.columns, np.vstack([cells.low, ends[0]]), np.vstack([inside, ends[1]]))
-    return QueryBatch(
-        cells,
-        cell,
-        column,
-        low,
-        high,
-        batch.threshold[row],
-        offsets=np.arange(0, len(cell) + 1, 2),
-        about=batch.about,
     )
 
 

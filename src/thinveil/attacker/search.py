@@ -18,7 +18,8 @@ import numpy.typing as npt
 from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
 from thinveil.attacker.fixed import settling
-from thinveil.attacker.reading import risky, varied
+from thinveil.attacker.reading import risky
+from thinveil.attacker.wording import varied
 from thinveil.errors import EvidenceError, SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch

@@ -163,6 +163,20 @@ def column_found(axis: Axis, values: Values) -> ColumnFound:
     )
 
 
+def nothing_of(facts: PublicFacts, widths: dict[int, int] | None = None) -> TableFound:
+    """Return a table of which nothing is known but how many records it has."""
+    axes = axes_of(facts, widths)
+    counts = facts.claim.counts
+    return TableFound(
+        columns=tuple(axis.column for axis in axes),
+        codes=np.zeros((1, len(axes)), np.int64),
+        known=np.zeros(1, np.int64),
+        counts=np.array([facts.records if counts else 1], np.int64),
+        widths=tuple(axis.width for axis in axes),
+        distinct=not counts,
+    )
+
+
 def in_order(axes: Sequence[Axis], order: Sequence[int] | None) -> list[Axis]:
     """Sort axes as the user says, the rest by public domain size, ties in schema order.
 
@@ -197,13 +211,7 @@ def table(
     care = care or Care()
     rules = Rules.of(facts)
     axes = axes_of(facts, widths)
-    nothing = TableFound(
-        columns=tuple(axis.column for axis in axes),
-        codes=np.zeros((1, len(axes)), np.int64),
-        known=np.zeros(1, np.int64),
-        counts=np.array([rules.n], np.int64),
-        widths=tuple(axis.width for axis in axes),
-    )
+    nothing = nothing_of(facts, widths)
     axes = yield from with_limits(
         facts,
         strategy,

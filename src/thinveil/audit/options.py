@@ -14,6 +14,7 @@ from thinveil.attacker.fixed import test_of
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import AUTO, EXISTENCE, strategy_for, strategy_named
+from thinveil.attacker.wording import worded
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.claims import POSTS, Claim, claim_named, reduce_group
@@ -242,14 +243,18 @@ class Options:
         Raises:
             UsageError: Something asked for does not fit the schema.
         """
+        care = self.care(facts.records * len(facts.schema))
         try:
-            return self._attack(facts)
+            attack = self._attack(facts, care)
+            if self.attack != "dataset":
+                return worded(facts, care, attack)
+            nothing = table.nothing_of(facts, self.widths(facts.schema))
+            return worded(facts, care, attack, lambda: nothing)
         except SchemaError as error:
             raise UsageError(str(error)) from None
 
-    def _attack(self, facts: PublicFacts) -> Attack[Found]:
+    def _attack(self, facts: PublicFacts, care: Care) -> Attack[Found]:
         schema = facts.schema
-        care = self.care(facts.records * len(schema))
         name = self.strategy_for(facts.claim)
         if name == EXISTENCE:
             return self._existence(facts, care)
