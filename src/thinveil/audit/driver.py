@@ -129,6 +129,7 @@ def run(
     facts = target.facts
     meter = Meter(len(facts.schema))
     own = ledger_of(target)
+    remembering = target if isinstance(target, Remembering) else None  # slow: asked once
     fresh = own is not None and own.spent == 0
     ledger = Ledger(cap)
     recorded: list[Event] = []
@@ -155,14 +156,14 @@ def run(
                     values = transcript.replay(number, digest)
                 if values is not None:
                     answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
-                    spend = _recall(target, stamped, answers, meter.queries)
+                    spend = _recall(remembering, stamped, answers, meter.queries)
                     recorded.append(spend)
                     meter.replayed += 1
                 else:
                     if recorded:
                         _restore(target, meter, recorded)
                         recorded = []
-                    spend = _price(target, stamped)
+                    spend = _price(remembering, stamped)
                     ledger.admit(spend)
                     if transcript is not None:
                         transcript.sent(number, digest)
@@ -224,16 +225,14 @@ def _restore(target: Target, meter: Meter, recorded: list[Event]) -> None:
         )
 
 
-def _price(target: Target, batch: QueryBatch) -> Event:
+def _price(target: Remembering | None, batch: QueryBatch) -> Event:
     """Return what a batch will cost: as the target says, else what is offered for it."""
-    return target.price(batch) if isinstance(target, Remembering) else Spend.of(batch)
+    return Spend.of(batch) if target is None else target.price(batch)
 
 
-def _recall(target: Target, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
+def _recall(target: Remembering | None, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
     """Return what a recorded batch cost, and let a target that remembers hear it again."""
-    if isinstance(target, Remembering):
-        return target.recall(batch, answers, drawn)
-    return Spend.of(batch)
+    return Spend.of(batch) if target is None else target.recall(batch, answers, drawn)
 
 
 def _ask(target: Target, batch: QueryBatch) -> object:

@@ -56,7 +56,7 @@ class Curator:
         self._normal = Normal(extent, dataset.records)
         self._cache = AnswerCache() if policies.cache else None
         self._recalled: AnswerCache | None = None
-        self._priced: tuple[QueryBatch, Looked | None] | None = None
+        self._priced: tuple[QueryBatch, Looked | None, Event] | None = None
 
     def answer(self, batch: QueryBatch) -> Answers:
         """Answer a stamped batch, or refuse it whole.
@@ -66,17 +66,17 @@ class Curator:
             BudgetError: The batch carries no usable privacy budget, or a share that is too small.
             BudgetSpent: The cap or the number of answers would be passed; nothing was answered.
         """
-        looked = self._look(batch)
+        looked, price = self._look(batch)
         records, claim = self.facts.records, self.facts.claim
         counts = self._counter.count(batch)
         threshold = np.minimum(np.maximum(batch.threshold, -1), records)
         if claim.protected:
             constant = self._constants.among(batch)
             bits, scale = claim.law(counts, threshold, constant, records, batch.epsilon)
-            self._charge(batch, looked)
+            self._charge(batch, price)
             values = self._protect(batch, bits.astype(np.float64), scale)
         else:
-            self._charge(batch, looked)
+            self._charge(batch, price)
             values = _repeat((counts > threshold).astype(np.float64), batch.repeats)
         if looked is not None and self._cache is not None:
             values = self._cache.settle(looked, batch, values)
@@ -87,25 +87,26 @@ class Curator:
 
         Nothing is drawn, charged or remembered, and the cap is not asked.
         """
-        return _cost(batch, self._look(batch))
+        return self._look(batch)[1]
 
-    def _look(self, batch: QueryBatch) -> Looked | None:
-        """Refuse what must not be answered; else return what the cache knows of a batch."""
+    def _look(self, batch: QueryBatch) -> tuple[Looked | None, Event]:
+        """Refuse what must not be answered; else return what the cache knows, and the price."""
         if self._priced is not None and self._priced[0] is batch:
-            return self._priced[1]
+            return self._priced[1:]
         self._check(batch)
         self.facts.policies.admit(batch, self._drawn)
         looked = None if self._cache is None else self._cache.look(self._normal.keys(batch))
-        self._priced = batch, looked
-        return looked
+        price = _cost(batch, looked)
+        self._priced = batch, looked, price
+        return looked, price
 
-    def _charge(self, batch: QueryBatch, looked: Looked | None) -> None:
+    def _charge(self, batch: QueryBatch, price: Event) -> None:
         """Charge for a batch, unless it was paid for before its answers got lost."""
         if self._paid == batch.queries:
             self._paid = 0
             self.ledger.charge(PostProcessing("a batch sent again after its answers were lost"))
         else:
-            self.ledger.charge(_cost(batch, looked))
+            self.ledger.charge(price)
         self._priced = None
         self._last = batch.queries
         self._drawn += batch.queries
