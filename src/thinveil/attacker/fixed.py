@@ -38,7 +38,7 @@ def settling(facts: PublicFacts, care: Care) -> Settling:
     return FixedTally(facts, care)
 
 
-def test_of(claim: Claim, name: str) -> NoiseTest:
+def noise_test(claim: Claim, name: str) -> NoiseTest:
     """Return a test by its name, for a mechanism that it fits.
 
     Raises:
@@ -64,7 +64,7 @@ class FixedTally:
     def __init__(self, facts: PublicFacts, care: Care) -> None:
         self._claim = facts.claim
         self._care = care
-        self._test = test_of(facts.claim, care.test)
+        self._test = noise_test(facts.claim, care.test)
         self._epsilon: float | None = None
         self._nats = 0.0
         self._asked = np.empty(0, np.int64)

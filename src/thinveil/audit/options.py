@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from thinveil.attacker import existence, table, targeted
 from thinveil.attacker.care import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
-from thinveil.attacker.fixed import test_of
+from thinveil.attacker.fixed import noise_test
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import AUTO, EXISTENCE, strategy_for, strategy_named
@@ -102,10 +102,10 @@ class Options:
             )
         if self.universe not in UNIVERSES:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
+        self.care()
         self.strategy_for(self.claim())
         if self.claim().k is None and self.k != 1:
             raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
-        self.care()
         if self.epsilons and self.k not in (1, len(self.epsilons)):
             raise UsageError(f"--epsilons gives {len(self.epsilons)} losses, --k says {self.k}")
         self.schedule(self.claim())
@@ -186,7 +186,7 @@ class Options:
             if claim.reads_exactly:
                 raise UsageError(f"--test: single answers of {claim.name} tell; none is repeated")
             if self.test != SEQUENTIAL:
-                test_of(claim, self.test)
+                noise_test(claim, self.test)
             if name == "posterior":
                 raise UsageError("--test: the posterior strategy has a way of its own")
             if name == AUTO and claim.counts:

@@ -11,7 +11,7 @@ from thinveil.curator.cache import AnswerCache, Looked
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.curator.noise import NoiseStream, draw, post_process
+from thinveil.curator.noise import NoiseStream, draw, opendp, post_process
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim, Constants, Extent
 from thinveil.language.facts import PublicFacts
@@ -43,6 +43,8 @@ class Curator:
         policies: Policies = NO_POLICIES,
     ) -> None:
         self.facts = PublicFacts(dataset.records, dataset.schema, claim, policies)
+        if claim.sampler == "opendp":
+            opendp()  # what is missing is missed before anything is charged
         self.ledger = Ledger(cap)
         self.fingerprint = f"table:{dataset.digest()}"
         self._counter = counter if counter is not None else IndexCounter(dataset.codes)

@@ -6,6 +6,8 @@ the batches look like, so noise depends on the seed and the answer's ordinal alo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -64,18 +66,25 @@ def cauchy(words: Words) -> Floats:
     return noise
 
 
-def opendp_laplace(values: Floats, scale: Floats) -> Floats:
-    """Add noise by OpenDP's own Laplace measurement, one measurement for each scale.
-
-    Its draws come from the system's entropy: a run repeats by replaying its transcript.
+def opendp() -> Any:
+    """Return the OpenDP library.
 
     Raises:
-        MissingExtra: OpenDP is not installed.
+        MissingExtra: It is not installed.
     """
     try:
         import opendp.prelude as dp
     except ImportError:
         raise MissingExtra("The mechanism dp-opendp", "opendp") from None
+    return dp
+
+
+def opendp_laplace(values: Floats, scale: Floats) -> Floats:
+    """Add noise by OpenDP's own Laplace measurement, one measurement for each scale.
+
+    Its draws come from the system's entropy: a run repeats by replaying its transcript.
+    """
+    dp = opendp()
     dp.enable_features("contrib")  # every measurement of OpenDP's asks for this consent
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
     drawn = values.copy()

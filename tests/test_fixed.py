@@ -1,0 +1,140 @@
+"""The paper's own tests, a fixed number of answers each, as a way to settle questions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import thinveil
+from thinveil.attacker.care import TESTS, Care
+from thinveil.attacker.detection import Identical, MeanMagnitude, Variance
+from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
+from thinveil.attacker.fixed import PAPER_PSI_REPEATS, FixedTally, noise_test, settling
+from thinveil.attacker.reading import Tally
+from thinveil.errors import EvidenceError, Undecided, UsageError
+from thinveil.language.claims import claim_named
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers
+from thinveil.language.schema import Grid, Schema
+
+DATA = thinveil.people(40)
+SCHEMA = Schema((Grid("x", lower=0, upper=9),))
+
+
+def tally(mechanism: str, **care: object) -> FixedTally:
+    facts = PublicFacts(100, SCHEMA, claim_named(mechanism))
+    made = settling(facts, Care(**care))  # type: ignore[arg-type]
+    assert isinstance(made, FixedTally)
+    return made
+
+
+def test_each_mechanism_has_its_tests() -> None:
+    assert noise_test(claim_named("idp-binary"), "identical") == Identical("binary")
+    assert noise_test(claim_named("idp-integer"), "identical") == Identical("integer")
+    assert noise_test(claim_named("bdp", post="binary"), "identical") == Identical("binary")
+    assert noise_test(claim_named("idp-noisy", offset=0.5), "psi") == Variance(0.5)
+    assert noise_test(claim_named("idp-noisy", offset=2.0), "mean") == MeanMagnitude(2.0)
+    assert isinstance(settling(PublicFacts(9, SCHEMA, claim_named("idp-noisy")), Care()), Tally)
+    assert list(TESTS) == sorted(TESTS)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "test"),
+    [("idp-noisy", "identical"), ("dp-laplace", "identical"), ("idp-binary", "psi"),
+     ("dp-laplace", "mean"), ("idp-integer", "mean")],
+)  # fmt: skip
+def test_a_test_that_does_not_fit_is_refused(mechanism: str, test: str) -> None:
+    with pytest.raises(UsageError, match=f"--test {test}"):
+        thinveil.audit(DATA, mechanism=mechanism, test=test)
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    for settings, words in (
+        ({"mechanism": "idp", "test": "psi"}, "single answers of idp tell"),
+        ({"mechanism": "idp-noisy", "test": "psi", "strategy": "posterior"}, "way of its own"),
+        ({"mechanism": "idp-noisy", "repeats": 9}, "which --test"),
+        ({"mechanism": "idp-noisy", "test": "psi", "repeats": 1}, "at least 2"),
+        ({"mechanism": "idp-binary", "test": "identical", "repeats": 0}, "at least 1"),
+        ({"mechanism": "idp-binary", "test": "sequential", "repeats": 9}, "no fixed number"),
+        ({"mechanism": "idp-binary", "test": "guessing"}, "--test is one of"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            thinveil.audit(DATA, **settings)
+
+
+def test_repetitions_are_planned_from_the_wanted_error() -> None:
+    """44 equal answers settle a question at 1e-6 over a whole reconstruction (NOTES, 4)."""
+    binary = tally("idp-binary", error=1e-6, expected=3_983_176, test="identical")
+    binary.begin(np.ones(3, np.bool_))
+    threshold = np.array([4, 5, 6])
+    assert binary.repeats().tolist() == [1, 1, 1]  # the first answer shows what one costs
+    settled, _ = binary.add(threshold, Answers(np.zeros(3), 1, 1e-10), binary.repeats())
+    assert not settled.any()
+    drawn = binary.repeats()
+    assert drawn.tolist() == [44, 44, 44]
+    rows = np.concatenate([np.zeros(44), np.ones(44), np.arange(44) % 2])
+    settled, zones = binary.add(threshold, Answers(rows, drawn, 1e-10), drawn)
+    assert settled.all()
+    assert zones == [BELOW, ABOVE, NOISY]
+
+
+def test_the_direction_stays_hidden() -> None:
+    noisy = tally("idp-noisy", test="psi")
+    noisy.begin(np.ones(2, np.bool_))
+    assert noisy.repeats().tolist() == [PAPER_PSI_REPEATS] * 2
+    rng = np.random.default_rng(5)
+    values = np.concatenate([1 + rng.laplace(0, 1e10, 1000), rng.laplace(0, 2e10, 1000)])
+    _, zones = noisy.add(np.array([3, 4]), Answers(values, noisy.repeats(), 1e-10), noisy.repeats())
+    assert zones == [BELOW, NOISY]
+
+
+def test_too_many_repeats_are_no_usable_difference() -> None:
+    mean = tally("idp-noisy", test="mean", most_repeats=50)
+    mean.begin(np.ones(1, np.bool_))
+    mean.add(np.array([3]), Answers(np.ones(1), 1, 1e-10), mean.repeats())
+    with pytest.raises(Undecided, match="no usable difference"):
+        mean.repeats()
+
+
+def test_an_unrounded_answer_of_a_rounded_mechanism_is_an_error() -> None:
+    binary = tally("idp-binary", test="identical", repeats=2)
+    binary.begin(np.ones(1, np.bool_))
+    with pytest.raises(EvidenceError, match="0 or 1"):
+        binary.add(np.array([3]), Answers(np.array([0.0, 0.5]), 2, 1e-10), binary.repeats())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "test", "cache"),
+    [("idp-binary", "identical", False), ("idp-binary", "identical", True),
+     ("idp-integer", "identical", True), ("idp-noisy", "mean", False), ("idp-noisy", "psi", False)],
+)  # fmt: skip
+def test_whole_tables_are_exact(mechanism: str, test: str, cache: bool) -> None:
+    data = thinveil.people(8)
+    verdict = thinveil.audit(data, mechanism=mechanism, test=test, cache=cache, k=1 + cache)
+    assert verdict.strategy == "published"
+    assert verdict.score is not None
+    assert verdict.score.exact
+    assert verdict.to_plain()["noise_test"] == test
+    if test != "psi":
+        assert verdict.error_probability <= 1e-6
+
+
+def test_shrinking_shares_are_read_at_their_own_scale() -> None:
+    data = thinveil.people(10)
+    for mechanism, test in (
+        ("idp-noisy", "mean"),
+        ("idp-noisy", "psi"),
+        ("idp-binary", "identical"),
+    ):
+        verdict = thinveil.audit(data, mechanism=mechanism, test=test, epsilon="1e-3")
+        assert verdict.score is not None
+        assert verdict.score.exact
+
+
+def test_fifteen_identical_answers_are_too_few() -> None:
+    """Erratum 3: of thousands of noisy questions some agree fifteen times by chance."""
+    verdict = thinveil.audit(
+        thinveil.people(150), mechanism="idp-binary", test="identical", repeats=8
+    )
+    assert verdict.run.ending != "complete" or not (verdict.score and verdict.score.exact)
+    assert verdict.error_probability == 1.0  # and the result says that it may well be wrong
