@@ -12,6 +12,8 @@ from thinveil.language.claims import Claim, KLocal
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 _NONE: Final = 0.003  # how likely it is at first that no record has the value
+_HALVES: Final = 0.2  # how likely, about, one half of a range holds none or all
+_DOUBT: Final = 10.0
 _NEAR: Final = 0.25  # windows whose score is this share of the best are asked together
 
 
@@ -36,16 +38,27 @@ class CountBeliefs:
         self._log = np.empty(0)
         self._known: tuple[Floats, Floats] | None = None
 
-    def begin(self, owner: Codes, size: Codes) -> None:
-        """Add beliefs for some owners: a count up to its size, small ones likelier.
+    def begin(
+        self, owner: Codes, size: Codes, evenly: bool = False, doubted: Codes | None = None
+    ) -> None:
+        """Add beliefs for some owners: a count up to its size.
 
-        All records having the one value is likelier than its neighbours.
+        For a single value, small counts are likelier, and all records having it is likelier
+        than its neighbours. Over half a range (`evenly`) any count is as likely as another,
+        none and all more so. A doubted count (-1 for none) failed to be proved: it must gather
+        new evidence before it is believed again.
         """
         self._known = None
-        log = -np.log(np.maximum(_ramp(size + 1), 1))
         ends = np.cumsum(size + 1) - 1
-        log[ends] = np.log(1 / size + 0.25 * (np.log(size) + 1))
-        log[ends - size] = np.log(_NONE * (np.log(size) + 1))
+        if evenly:
+            log = np.zeros(int((size + 1).sum()))
+            log[ends] = log[ends - size] = np.log1p(_HALVES * size)
+        else:
+            log = -np.log(np.maximum(_ramp(size + 1), 1))
+            log[ends] = np.log(1 / size + 0.25 * (np.log(size) + 1))
+            log[ends - size] = np.log(_NONE * (np.log(size) + 1))
+        if doubted is not None:
+            log[(ends - size + doubted)[doubted >= 0]] -= _DOUBT
         self.owner = np.concatenate([self.owner, owner])
         self._size = np.concatenate([self._size, size + 1])
         self._log = np.concatenate([self._log, log])

@@ -31,12 +31,25 @@ class Ladders:
         self._edge = np.stack([low, top], axis=1)
         self._density = np.zeros((len(low), 1))
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._edge)
+
     def begin(self, rows: Codes, low: Codes, top: Codes) -> None:
         """Forget what is believed in some rows: every value from low to top is as likely."""
         self._edge[rows] = top[:, None]
         self._edge[rows, 0] = low
         self._density[rows] = _NEVER
         self._density[rows, 0] = 0.0
+
+    def add(self, low: Codes, top: Codes) -> None:
+        """Add rows that believe every value from low to top as likely."""
+        first = len(self._edge)
+        wide = np.zeros((len(low), self._edge.shape[1]), np.int64)
+        self._edge = np.vstack([self._edge, wide])
+        self._density = np.vstack([self._density, wide[:, 1:]])
+        self.begin(np.arange(first, first + len(low)), low, top)
 
     def keep(self, rows: Codes) -> None:
         """Keep these rows only."""

@@ -1,10 +1,11 @@
 """A search that carries beliefs, for mechanisms whose single answers tell little.
 
-Each group of records is searched for its largest value, then for how many records have it,
-and so on downwards. What is believed is carried from answer to answer, so weak evidence is
-never thrown away. A belief is only a guess, though: before a value counts as found it is
-proved by fresh answers, in a test whose error is a share of the whole attack's. So the error
-bound does not rest on any assumption about the data.
+A large group of records is halved by its values until the parts are small; a small one is
+searched for its largest value, then for how many records have it, and so on downwards. What
+is believed is carried from answer to answer, so weak evidence is never thrown away. A belief
+is only a guess, though: before anything counts as found it is proved by fresh answers, in a
+test whose error is a share of the whole attack's. So the error bound does not rest on any
+assumption about the data.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from thinveil.language.schema import MISSING
 _GUESSING, _COUNTING, _PROVING = 0, 1, 2
 _SURE: Final = 0.97  # how likely a guess must be before it is worth a proof
 _TWICE: Final = 4  # how much longer the step of a guess is that takes two tests
+_MANY: Final = {False: 4, True: 8}  # records that make a group large, by hidden direction
+_WIDE: Final = 4  # and how many values it must have room for
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
 
 
@@ -105,17 +108,21 @@ class Searches:
         self._facts, self._axis, self._care = facts, axis, care
         self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.k or 0
         lower, upper = axis.limits
-        self._lower = lower
+        self._many = _MANY[facts.claim.hides_direction]
         groups = len(sizes)
         self.found: list[Values] = [[] for _ in range(groups)] if found is None else found
+        self._unknown = sizes.copy()  # records of each group without a value yet
+        self.group = np.arange(groups)  # the group that each search belongs to
         self._s = sizes.copy()
+        self._low = np.full(groups, lower)
         self._top = np.full(groups, upper + 1)
         self._phase = np.full(groups, _GUESSING)
+        self._halving = np.zeros(groups, np.bool_)
         self._value = np.zeros(groups, np.int64)
         self._count = np.zeros(groups, np.int64)
         self._doubted = np.full(groups, -1)  # the count that failed to be proved last
         self._nats = np.zeros(groups)
-        self._ladders = Ladders(np.full(groups, lower), self._top)
+        self._ladders = Ladders(self._low, self._top)
         self._row = np.arange(groups)  # the row of each search among the ladders
         self._beliefs = CountBeliefs(facts.claim, facts.records)
         self._proof = self._no_proof()
@@ -128,9 +135,9 @@ class Searches:
         """Whether any search has something left to find."""
         return bool((self._s > 0).any())
 
-    def is_done(self, search: int) -> bool:
+    def is_done(self, group: int) -> bool:
         """Tell whether all values of one group are found."""
-        return bool(self._s[search] == 0)
+        return bool(self._unknown[group] == 0)
 
     def finished(self) -> _Finished:
         """Return the values of groups that are done, None for the others, when looked at."""
@@ -139,7 +146,7 @@ class Searches:
     @property
     def left(self) -> int:
         """How many records have no value yet."""
-        return int(self._s.sum())
+        return int(self._unknown.sum())
 
     @staticmethod
     def _no_proof() -> _Proof:
@@ -163,7 +170,7 @@ class Searches:
         self._tests = at_least(self._claim, self._n, self._s[guess])
         usual, second, twice = self._tests
         self._twice = np.flatnonzero(twice)
-        start = np.full(len(guess), self._lower)
+        start = self._low[guess]
         if len(self._beliefs.owner):
             self._asked_row, self._asked_b = self._beliefs.ask()
         else:
@@ -178,7 +185,7 @@ class Searches:
         owner = np.concatenate([guess, guess[self._twice], counted, proof.owner])
         low = np.concatenate([start, start[self._twice], self._value[counted], proof.low])
         high = np.concatenate(
-            [self._cut, self._cut[self._twice], self._value[counted] + 1, proof.high]
+            [self._cut, self._cut[self._twice], self._end_of(counted), proof.high]
         )
         threshold = np.concatenate(
             [
@@ -200,6 +207,13 @@ class Searches:
         )
         self._step = step
         return owner, low, high, threshold, repeats
+
+    def _end_of(self, searches: Codes) -> Codes:
+        """Return where the range ends whose records are counted: after one value, or the top."""
+        ends: Codes = np.where(
+            self._halving[searches], self._top[searches], self._value[searches] + 1
+        )
+        return ends
 
     def _is_upper(self, test: Test) -> Flags:
         """Tell which tests prove the noisier law (or, without noise zones, the upper bit)."""
@@ -268,12 +282,12 @@ class Searches:
         failed = np.unique(proof.owner[proof.led <= _DOUBTED])
         if len(failed):
             by_value = np.unique(proof.owner[(proof.led <= _DOUBTED) & proof.of_value])
-            miscounted = np.setdiff1d(failed, by_value)
+            miscounted = np.setdiff1d(failed[~self._halving[failed]], by_value)
             # counted alike twice, it is the guess that is wrong: larger values were missed
             miscounted = miscounted[self._doubted[miscounted] != self._count[miscounted]]
             self._doubted[miscounted] = self._count[miscounted]
             self._recount(miscounted[self._s[miscounted] > 1])
-            self._fresh(np.setdiff1d(failed, miscounted[self._s[miscounted] > 1]))
+            self._fresh(np.setdiff1d(failed, miscounted[self._s[miscounted] > 1]), failed=True)
         open_tests = proof.led < self._nats[proof.owner]
         stuck = np.isin(proof.owner, failed)
         pending = np.unique(proof.owner[open_tests | stuck])
@@ -283,27 +297,67 @@ class Searches:
             self._accept(done)
 
     def _accept(self, done: Codes) -> None:
-        """Note values that are proved, and go on with what lies below them."""
-        for search, value, count in zip(
-            done.tolist(), self._value[done].tolist(), self._count[done].tolist(), strict=True
-        ):
-            self.found[search].append((value, count))
-        self._s[done] -= self._count[done]
-        self._top[done] = self._value[done]
+        """Note what is proved: values, or how many records lie in each half."""
+        halved = self._halving[done]
+        values, halves = done[~halved], done[halved]
+        self._note(values, self._value[values], self._count[values])
+        self._s[values] -= self._count[values]
+        self._top[values] = self._value[values]
+        upper = halves[self._count[halves] > 0]
+        self._begin_with(upper)
+        self._s[halves] -= self._count[halves]
+        self._top[halves] = self._value[halves]
         self._end(done[self._s[done] == 0])
         self._fresh(done[self._s[done] > 0])
 
-    def _fresh(self, searches: Codes) -> None:
-        """Begin a new guess at the largest value; one that must be the lowest is known."""
+    def _note(self, searches: Codes, values: Codes, counts: Codes) -> None:
+        """Add values to what is found of the groups."""
+        groups = self.group[searches]
+        for group, value, count in zip(
+            groups.tolist(), values.tolist(), counts.tolist(), strict=True
+        ):
+            self.found[group].append((value, count))
+        np.subtract.at(self._unknown, groups, counts)
+
+    def _begin_with(self, halved: Codes) -> None:
+        """Add new searches for the upper halves of others."""
+        if not len(halved):
+            return
+        first, many = len(self._s), len(halved)
+        low, top = self._value[halved], self._top[halved]
+        self.group = np.concatenate([self.group, self.group[halved]])
+        self._s = np.concatenate([self._s, self._count[halved]])
+        self._low = np.concatenate([self._low, low])
+        self._top = np.concatenate([self._top, top])
+        self._row = np.concatenate([self._row, np.arange(many) + self._ladders.rows])
+        self._ladders.add(low, top)
+        for name in ("_phase", "_value", "_count", "_doubted", "_halving", "_nats"):
+            mine = getattr(self, name)
+            setattr(self, name, np.concatenate([mine, np.zeros(many, mine.dtype)]))
+        self._fresh(np.arange(first, first + many))
+
+    def _fresh(self, searches: Codes, failed: bool = False) -> None:
+        """Begin anew: halve a large group, or guess the largest value of a small one.
+
+        What has room for a single value is known. Where a proof failed, its count is doubted.
+        """
         self._doubted[searches] = -1
-        known = self._top[searches] - self._lower <= 1
-        for search in searches[known].tolist():
-            self.found[search].append((self._lower, int(self._s[search])))
-            self._s[search] = 0
-        self._end(searches[known])
-        rest = searches[~known]
+        room = self._top[searches] - self._low[searches]
+        known = searches[room <= 1]
+        self._note(known, self._low[known], self._s[known])
+        self._s[known] = 0
+        self._end(known)
+        halving = (self._s[searches] >= self._many) & (room >= _WIDE)
+        self._halving[searches] = halving
+        large = searches[halving]
+        if len(large):
+            self._value[large] = (self._low[large] + self._top[large]) // 2
+            self._phase[large] = _COUNTING
+            doubted = self._count[large] if failed else None
+            self._beliefs.begin(large, self._s[large], True, doubted)
+        rest = searches[~halving & (room > 1)]
         self._phase[rest] = _GUESSING
-        self._ladders.begin(self._row[rest], np.full(len(rest), self._lower), self._top[rest])
+        self._ladders.begin(self._row[rest], self._low[rest], self._top[rest])
 
     def _end(self, searches: Codes) -> None:
         """Let go of the ladders of searches that are done, now and then."""
@@ -327,7 +381,7 @@ class Searches:
             value, share = self._ladders.best(self._row[guess])
             sure = guess[share >= _SURE]
             self._value[sure] = value[share >= _SURE]
-            lowest = self._value[sure] == self._lower
+            lowest = self._value[sure] == self._low[sure]
             alone = (self._s[sure] == 1) | lowest
             self._recount(sure[~alone])
             sure = sure[alone]
@@ -338,8 +392,9 @@ class Searches:
             owner = self._beliefs.owner[settled]
             self._count[owner] = count[settled]
             self._beliefs.keep(~settled)
-            self._fresh(owner[self._count[owner] == 0])
-            sure = np.concatenate([sure, owner[self._count[owner] > 0]])
+            wrong = (self._count[owner] == 0) & ~self._halving[owner]
+            self._fresh(owner[wrong])
+            sure = np.concatenate([sure, owner[~wrong]])
         if len(sure):
             self._prove(sure)
 
@@ -348,11 +403,14 @@ class Searches:
         self._phase[searches] = _PROVING
         self._nats[searches] = self._care.nats(len(searches))
         value, count = self._value[searches], self._count[searches]
-        here = self._tests_of(searches, value, value + 1, count, True)
+        some = count > 0
+        here = self._tests_of(
+            searches[some], value[some], self._end_of(searches[some]), count[some], True
+        )
         rest = self._s[searches] - count
         some = rest > 0
         below = self._tests_of(
-            searches[some], np.full(int(some.sum()), self._lower), value[some], rest[some], False
+            searches[some], self._low[searches[some]], value[some], rest[some], False
         )
         self._proof = _Proof.joined([self._proof, *here, *below])
 
@@ -464,7 +522,7 @@ def values_of(
         owner, low, high, threshold, repeats = searches.questions()
         batch = QueryBatch(
             cells,
-            owner,
+            searches.group[owner],
             np.full(len(owner), axis.column),
             scaled(low, axis.width),
             scaled(high, axis.width),
