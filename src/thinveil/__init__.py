@@ -16,7 +16,7 @@ from thinveil.curator.dataset import Dataset
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
 from thinveil.errors import ThinveilError
-from thinveil.language.claims import MECHANISMS, Claim, idp, unprotected
+from thinveil.language.claims import MECHANISMS, Claim, bdp, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.queries import Answers, QueryBatch, batch_of
@@ -45,6 +45,8 @@ __all__ = [
     "Verdict",
     "audit",
     "batch_of",
+    "bdp",
+    "claim_named",
     "idp",
     "load",
     "people",
