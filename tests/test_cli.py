@@ -252,6 +252,22 @@ def test_json_on_standard_output_is_pure(small, capsys):
     assert json.loads(capsys.readouterr().out)["exact"] is True
 
 
+def test_the_verdict_is_whole_beside_json_on_standard_output(small, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["audit", small, "--json", "-"]) == 0
+    said = capsys.readouterr().err
+    assert "privacy loss" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_unknown_values_are_told_from_missing_ones(small, tmp_path):
+    out = tmp_path / "out.csv"
+    assert run(["audit", small, "--mechanism", "dp-laplace", "--output", str(out)]) == 0
+    rows = out.read_text().splitlines()[1:]
+    assert rows
+    assert all(set(row.split(",")) == {"?"} for row in rows)
+
+
 def test_same_seed_same_answers(small):
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         assert audit(small, "--seed", seed, "--transcript", f"{name}.transcript")[0] == 0

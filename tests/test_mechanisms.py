@@ -437,9 +437,8 @@ def test_opendp_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, capsys: Any)
     for name in [name for name in sys.modules if name.split(".")[0] == "opendp"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opendp", None)
-    curator = Curator(DATA, claim_named("dp-opendp"))
     with pytest.raises(MissingExtra, match=r"pip install 'thinveil\[opendp\]'"):
-        curator.answer(asking(3).stamped(KEY, 0.5))
+        Curator(DATA, claim_named("dp-opendp"))
     code = command(["audit", "--mechanism", "dp-opendp"])
     said = capsys.readouterr()
     assert code == 1

@@ -607,14 +607,16 @@ def test_shares_that_become_too_small_end_a_run_early() -> None:
 def test_a_share_that_is_too_small_from_the_start_is_an_error(
     more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command(["audit", "table.csv", "--min-epsilon", "1e-9", *more]) == 1
+    share = ["--min-epsilon", "1e-9", "--epsilon-per-query", "1e-10"]
+    assert command(["audit", "table.csv", *share, *more]) == 1
     message = capsys.readouterr().err
     assert "share below 1e-09" in message
     assert "1e-10" in message
     assert "31415" not in message
     assert [each.name for each in Path().iterdir()] == ["table.csv"]
-    code, result = told("--min-epsilon", "1e-10")
+    code, result = told("--min-epsilon", "1e-3")  # known to all, so nobody offers less
     assert (code, result["exact"]) == (0, True)
+    assert result["epsilon_claimed"] == pytest.approx(result["queries"] * 1e-3)
 
 
 @pytest.mark.usefixtures("_elsewhere")

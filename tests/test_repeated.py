@@ -26,7 +26,7 @@ from thinveil.audit.schedule import Equal, Fixed, Schedule, Total
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import EvidenceError, Undecided, UsageError
-from thinveil.language.claims import Claim, Extent, claim_named, idp
+from thinveil.language.claims import Bootstrap, Claim, Extent, claim_named, idp
 from thinveil.language.facts import PublicFacts
 from thinveil.language.normal import Normal
 from thinveil.language.policies import Policies
@@ -158,6 +158,8 @@ def zone_of(claim: Claim, count: int, b: int, n: int = 12) -> int:
         return ABOVE if count > b else BELOW
     if claim.law(np.array([count]), np.array([b]), np.zeros(1, np.bool_), n, 1.0)[1] > claim.offset:
         return NOISY
+    if count > b and isinstance(claim.sensitivity, Bootstrap) and claim.post != "none" and n > 1:
+        return NOISY if not claim.hides_direction else BELOW  # some or all: either way, one
     return BELOW if count <= b or claim.hides_direction else ABOVE
 
 

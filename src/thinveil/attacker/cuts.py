@@ -119,9 +119,12 @@ def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attac
                 finest = False
                 break
     raise Undecided(
-        f"no usable difference was found: none of {tried:,} cuts has records on both sides"
-        f"{'' if finest else ' (there are finer ones)'}, so all records look equal, and this "
-        "mechanism shows nothing more of such a table"
+        f"no usable difference was found: none of {tried:,} cuts has records on both sides, so "
+        + (
+            "all records look equal, and this mechanism shows nothing more of such a table"
+            if finest
+            else "this attack learns nothing; records may differ between the cuts it tried"
+        )
     )
 
 

@@ -47,6 +47,8 @@ class Laws:
         zones = (BELOW, NOISY, NOISY, ABOVE) if by_noise else (BELOW, ABOVE)
         if claim.hides_direction:
             zones = (BELOW, NOISY, NOISY, BELOW)
+        elif isinstance(claim.sensitivity, Bootstrap) and claim.post != "none":
+            zones = (BELOW, NOISY, NOISY, NOISY)  # some or all: either way, there is one
         if not claim.protected:
             first = 1
         elif not by_noise or claim.offset:
@@ -269,7 +271,7 @@ def undecided(care: Care) -> Undecided:
     """Return the error for questions whose answers show no usable difference."""
     return Undecided(
         f"no usable difference was found: {care.most_repeats:,} answers to one question do not "
-        f"tell what it asks at the wanted error of {care.error:g}"
+        f"tell what it asks at the wanted error of {care.error:g} (--most-repeats allows more)"
     )
 
 

@@ -95,7 +95,7 @@ def audit(
             observer=observer,
         )
         seconds = time.perf_counter() - start
-        if ended.ending in ("interrupted", "target"):
+        if ended.ending in ("interrupted", "target") and ended.resumable:
             _keep(recorded)
         return _verdict(options, target, truth, ended, seconds, recorded)
     except BaseException as error:

@@ -90,6 +90,7 @@ class Run(Generic[_T]):
         meter: What was asked.
         spent: The claimed loss of this run: by the target's own ledger where it has one that
             began with this run, else by the meter.
+        resumable: Whether going on could help; it cannot where answers contradict each other.
     """
 
     found: _T
@@ -97,6 +98,7 @@ class Run(Generic[_T]):
     reason: str
     meter: Meter
     spent: Fraction
+    resumable: bool = True
 
 
 Observer = Callable[[Meter, About], None]
@@ -134,6 +136,7 @@ def run(
     ledger = Ledger(cap)
     recorded: list[Event] = []
     ending: Ending = "complete"
+    resumable = True
     reason = ""
     answers: Answers | None = None
     about = About()
@@ -186,10 +189,11 @@ def run(
         ending, reason, found = "undecided", str(error), about.so_far()
     except (TargetError, EvidenceError) as error:
         ending, reason, found = "target", str(error), about.so_far()
+        resumable = isinstance(error, TargetError)
     if recorded:
         _restore(target, meter, recorded)
     claimed = own.spent if own is not None and fresh else ledger.spent
-    return Run(found, ending, reason, meter, claimed)
+    return Run(found, ending, reason, meter, claimed, resumable)
 
 
 @contextmanager

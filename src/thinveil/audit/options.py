@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from thinveil.attacker import existence, table, targeted
+from thinveil.attacker.bits import else_by_bits
 from thinveil.attacker.care import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
 from thinveil.attacker.fixed import noise_test
 from thinveil.attacker.found import Found
@@ -223,8 +224,12 @@ class Options:
             return shared_out(total, self.split or "shrinking", self.answers)
         if self.split is not None or self.answers is not None:
             raise UsageError("--split shares out a total: it needs --epsilon EPS")
-        each = DEFAULT if self.epsilon_per_query is None else self.epsilon_per_query
-        return Fixed(exact_epsilon(each, "--epsilon-per-query"))
+        if self.epsilon_per_query is not None:
+            return Fixed(exact_epsilon(self.epsilon_per_query, "--epsilon-per-query"))
+        each = exact_epsilon(DEFAULT)
+        if self.min_epsilon is not None:  # public, so nobody offers less
+            each = max(each, exact_epsilon(self.min_epsilon, "--min-epsilon"))
+        return Fixed(each)
 
     def cap_value(self) -> Fraction | None:
         """Return the cap as an exact number."""
@@ -244,12 +249,17 @@ class Options:
             UsageError: Something asked for does not fit the schema.
         """
         care = self.care(facts.records * len(facts.schema))
-        try:
-            attack = self._attack(facts, care)
+
+        def attack(facts: PublicFacts) -> Attack[Found]:
+            made = self._attack(facts, care)
             if self.attack != "dataset":
-                return worded(facts, care, attack)
+                return worded(facts, care, made)
             nothing = table.nothing_of(facts, self.widths(facts.schema))
-            return worded(facts, care, attack, lambda: nothing)
+            return worded(facts, care, made, lambda: nothing)
+
+        try:
+            self._attack(facts, care).close()  # what does not fit is refused here and now
+            return else_by_bits(facts, attack, self.test in (None, SEQUENTIAL))
         except SchemaError as error:
             raise UsageError(str(error)) from None
 

@@ -19,7 +19,8 @@ class AttributeScore:
     Args:
         name: The attribute's name.
         recovered: How many values were recovered, counted as a multiset.
-        guessed: How many values the guess gets right.
+        guessed: How many values the guess gets right; of different values, less those that it
+            names and that do not occur, or naming all there could be would always win.
         of: How many values there are.
     """
 
@@ -66,13 +67,17 @@ def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
         known = found.known > place
         values = _column(actual, place, distinct)
         mine = _column((found.codes[known], found.counts[known]), place, distinct)
+        named = _column(blind, place, distinct)
+        right = overlap(*values, *named)
+        if distinct:
+            right = max(0, 2 * right - int(named[1].sum()))
         attributes.append(
             (
                 column,
                 AttributeScore(
                     truth.schema[column].name,
                     overlap(*values, *mine),
-                    overlap(*values, *_column(blind, place, distinct)),
+                    right,
                     int(values[1].sum()),
                 ),
             )

@@ -41,6 +41,8 @@ def spelled(number: float) -> str:
     >>> spelled(1.49826e-05), spelled(1.5e-12)
     ('0.0000149826', '1.5e-12')
     """
+    if 1000 <= number < 1e15:
+        return f"{number:,.0f}"
     short = f"{number:.6g}"
     return f"{Decimal(short):f}" if number == 0 or 1e-9 <= abs(number) < 1e9 else short
 
@@ -195,7 +197,7 @@ class Verdict:
             how = "exactly" if judged == {True} else "in part"
             return f"An outsider recovered the column {names} {how}"
         if isinstance(found, CountFound) and found.count is None and found.exists:
-            return "An outsider learned that some records match, and some do not,"
+            return "An outsider learned that there is a record that matches,"
         if isinstance(found, CountFound) and found.count is not None:
             verb = "matches" if found.count == 1 else "match"
             return f"An outsider learned that {many(found.count, 'record')} {verb}"
@@ -319,7 +321,7 @@ def _right(
     true = int(_inside(truth, options, facts).sum())
     if found.count is not None:
         return found.count == true
-    return found.exists is (0 < true < facts.records)
+    return found.exists is (true > 0)
 
 
 def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:

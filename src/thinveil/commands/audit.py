@@ -225,5 +225,5 @@ def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
         return
     if ended == "target":
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))
-    if kept and ended != "cap":
+    if kept and ended != "cap" and verdict.run.resumable:
         notices.print(Text(how_to_go_on(kept)))

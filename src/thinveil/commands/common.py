@@ -26,7 +26,7 @@ def consoles(json_file: str | None) -> tuple[Console, Console]:
     Where the JSON goes to standard output, people read the error stream instead.
     """
     notices = Console(stderr=True, soft_wrap=True)
-    return (notices if json_file == "-" else Console()), notices
+    return Console(stderr=json_file == "-"), notices
 
 
 def json_option(command: _F) -> _F:

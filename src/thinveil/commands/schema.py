@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -57,9 +58,9 @@ def command(
             Path(output).write_text(text, encoding="utf-8")
         except OSError as error:
             raise OutputError(f"cannot write {output}: {error.strerror}") from None
-        notices.print(
-            Text(f"Wrote {output}. Edit it, then: thinveil audit {table} --schema {output}")
-        )
+        again = "".join(f" --missing {shlex.quote(each)}" for each in missing)
+        line = f"thinveil audit {shlex.quote(table)} --schema {shlex.quote(output)}{again}"
+        notices.print(Text(f"Wrote {output}. Edit it, then: {line}"))
     elif json_file != "-":
         click.echo(text, nl=False)
     write_json(

@@ -14,7 +14,7 @@ import numpy as np
 
 from thinveil.audit.verdict import many, plain
 from thinveil.curator.dataset import Dataset
-from thinveil.errors import UsageError
+from thinveil.errors import SchemaError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import Attribute
 
@@ -173,7 +173,10 @@ def attribute_trial(
         UsageError: No attribute would be left to be found.
     """
     task, width = "attribute", len(data.schema)
-    known = [data.schema.column(name) for name in dict.fromkeys(linking)]
+    try:
+        known = [data.schema.column(name) for name in dict.fromkeys(linking)]
+    except SchemaError as error:
+        raise UsageError(f"--link: {error}") from None
     if len(known) == width:
         raise UsageError("--link: every column is known already, there is nothing to find")
     alone = _alone(data, known) if known else np.empty(0, np.int64)

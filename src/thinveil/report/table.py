@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import os
+from typing import Final
 
 from thinveil.attacker.found import TableFound
 from thinveil.audit.verdict import Verdict, plain
 from thinveil.errors import OutputError, UsageError
 
+UNKNOWN: Final = "?"
+"""What stands in a cell whose value is not known yet."""
+
 
 def write_table(verdict: Verdict, path: str) -> None:
     """Write what was reconstructed of the data set, a line a record, in schema order.
 
-    A cell is empty where the value is missing or not known yet.
+    A cell is empty where the value is missing, and holds a question mark where a run that
+    ended early does not know it.
 
     Raises:
         UsageError: The attack was not on the data set.
@@ -34,7 +39,7 @@ def write_table(verdict: Verdict, path: str) -> None:
             ):
                 values = dict(zip(found.columns[:known], codes, strict=False))
                 row = [
-                    plain(schema[column].decode(values[column])) if column in values else None
+                    plain(schema[column].decode(values[column])) if column in values else UNKNOWN
                     for column in range(len(schema))
                 ]
                 writer.writerows([row] * count)

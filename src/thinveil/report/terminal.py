@@ -51,7 +51,7 @@ def _figures(verdict: Verdict) -> Table:
         ("attack, strategy", f"{verdict.options.attack}, {verdict.strategy}"),
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
         ("budget", verdict.options.schedule(facts.claim).describe()),
-        ("answers drawn", f"{meter.queries:,}"),
+        ("answers asked for", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
         *_errors(verdict),
         ("seconds", f"{verdict.seconds:.2f}"),
@@ -97,7 +97,9 @@ def _attributes(verdict: Verdict) -> Table:
     assert verdict.score is not None
     table = _plain_table("attribute", "questions", "recovered", "guessed without asking")
     table.caption = (
-        "share of the column's values that are right; the guess spreads records evenly over "
+        "share of the column's different values that are named, less values named wrongly"
+        if verdict.score.distinct
+        else "share of the column's values that are right; the guess spreads records evenly over "
         "the public values"
     )
     asked = verdict.run.meter.by_column.tolist()
@@ -115,7 +117,7 @@ def _result(verdict: Verdict) -> list[RenderableType]:
     attack, result = verdict.options.attack, verdict.result
     if attack == "count" and result:
         some = result["count"] is None and result.get("exists")
-        return [Text(f"records that match: {'some, not all' if some else result['count']}")]
+        return [Text(f"records that match: {'at least one' if some else result['count']}")]
     if attack == "column" and result:
         return [_column(each) for each in result]
     if attack in ("membership", "uniqueness", "attribute") and result:

@@ -1,0 +1,71 @@
+"""Reading the true bit instead of the noise, where a large loss leaves noise too small.
+
+A rounded mechanism at a loss of several units an answer gives the true bit nearly always:
+whether there was noise no longer shows, and what the noise was to protect does. The same
+attacks then run as they would against honest noise, by the bit alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from thinveil.errors import Undecided
+from thinveil.language.claims import Sensitivity
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers, Codes, Floats, QueryBatch
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A sensitivity of which only the true bit is looked at. Conforms to `Sensitivity`.
+
+    Counts next to the threshold stand for all on their side: farther ones are no noisier.
+    """
+
+    real: Sensitivity
+
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return the sensitivity as it is."""
+        return self.real.at(count, threshold, records, epsilon)
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """The true bit changes at b."""
+        return threshold[:, None]
+
+
+def by_bits(facts: PublicFacts) -> PublicFacts:
+    """Return public facts as an attack sees them that reads the true bit alone."""
+    claim = facts.claim
+    return replace(facts, claim=replace(claim, sensitivity=Seen(claim.sensitivity)))
+
+
+def else_by_bits(
+    facts: PublicFacts,
+    attack: Callable[[PublicFacts], Generator[QueryBatch, Answers, _T]],
+    again: bool = True,
+) -> Generator[QueryBatch, Answers, _T]:
+    """Run an attack; where noise tells it nothing, run it again on the true bits.
+
+    Args:
+        facts: What is public.
+        attack: Makes the attack for what is seen of the target.
+        again: Whether to run it again at all.
+    """
+    claim = facts.claim
+    first = attack(facts)
+    if claim.k is None or claim.reads_exactly or not again:
+        return (yield from first)
+    try:
+        return (yield from first)
+    except Undecided as undecided:
+        second = attack(by_bits(facts))
+        try:
+            return (yield from second)
+        except Undecided:
+            raise undecided from None
