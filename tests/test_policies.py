@@ -74,7 +74,7 @@ def test_policies_are_public_and_said() -> None:
     policies = Policies(1e-6, 1000, True)
     facts = PublicFacts(N, DATA.schema, idp(), policies)
     said = "\n".join(facts.assumed_public())
-    for part in ("share below 1e-06", "at most 1,000 times", "the same answer"):
+    for part in ("share below 1e-06", "at most 1,000 answers in all", "the same answer"):
         assert part in said
     assert PublicFacts(N, DATA.schema, idp()).policies == NO_POLICIES
     assert "policy" not in "\n".join(PublicFacts(N, DATA.schema, idp()).assumed_public())
@@ -144,7 +144,7 @@ def test_a_batch_that_would_pass_the_limit_is_refused_whole(claim: Claim) -> Non
     before = state(curator)
     for batch in (asking(5), asking(1, 5), asking(2, np.array([1, 4]))):
         for _ in range(2):
-            with pytest.raises(BudgetSpent, match="at most 7 times: 3 answers are given"):
+            with pytest.raises(BudgetSpent, match="at most 7 answers in all: 3 answers are given"):
                 curator.answer(stamp(batch, claim))
         assert state(curator) == before
     four = stamp(asking(2, 2), claim)
@@ -587,9 +587,9 @@ def test_the_limit_ends_a_run_early(capsys: pytest.CaptureFixture[str]) -> None:
     code, result = told("--max-queries", "60")
     assert (code, result["ended"]) == (3, "cap")
     assert 0 < result["queries"] <= 60
-    assert "at most 60 times" in result["verdict"]
-    assert "the policy: it answers at most 60 times" in result["assumed_public"]
-    assert "answers at most 60 times" in capsys.readouterr().out
+    assert "at most 60 answers in all" in result["verdict"]
+    assert "the policy: it gives at most 60 answers in all" in result["assumed_public"]
+    assert "gives at most 60 answers in all" in capsys.readouterr().out
     assert sorted(each.name for each in Path().iterdir()) == ["out.json", "table.csv"]
 
 

@@ -108,7 +108,7 @@ class Options:
         if self.claim().k is None and self.k != 1:
             raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
         if self.epsilons and self.k not in (1, len(self.epsilons)):
-            raise UsageError(f"--epsilons gives {len(self.epsilons)} losses, --k says {self.k}")
+            raise UsageError(f"--epsilons stands for k = {len(self.epsilons)}, --k says {self.k}")
         self.schedule(self.claim())
         self.cap_value()
         self.policies()

@@ -43,7 +43,14 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 
 @click.command("audit")
 @click.argument("table", required=False)
-@click.option("--mechanism", type=click.Choice(MECHANISMS), default="idp", show_default=True)
+@click.option(
+    "--mechanism",
+    type=click.Choice(MECHANISMS),
+    metavar="NAME",
+    default="idp",
+    show_default=True,
+    help=f"One of {', '.join(MECHANISMS)}.",
+)
 @click.option("--k", default=1, show_default=True, help="The group size of IDP.")
 @click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")
 @click.option("--post", type=click.Choice(POSTS), help="Round noisy answers.")

@@ -28,7 +28,7 @@ class PublicFacts:
         k = self.claim.k or 0
         if self.records < 2 * k:
             raise UsageError(
-                f"the table has {self.records} records and the group size is k = {k}: "
+                f"the number of records is {self.records} and the group size is k = {k}: "
                 f"below 2k = {2 * k} records several tables look alike in every answer, so no "
                 "attack can be exact. Use a smaller k or a larger table"
             )

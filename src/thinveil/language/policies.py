@@ -27,7 +27,7 @@ class Policies:
             which is charged once.
 
     >>> Policies(max_queries=1000, cache=True).describe()
-    ['answers at most 1,000 times', 'gives a question that was asked before the same answer']
+    ['gives at most 1,000 answers in all', 'gives a question that was asked before the same answer']
     """
 
     min_epsilon: float | None = None
@@ -47,7 +47,7 @@ class Policies:
         if self.min_epsilon is not None:
             said.append(f"refuses answers with a share below {self.min_epsilon:g}")
         if self.max_queries is not None:
-            said.append(f"answers at most {self.max_queries:,} times")
+            said.append(f"gives at most {self.max_queries:,} answers in all")
         if self.cache:
             said.append("gives a question that was asked before the same answer")
         return said
@@ -69,8 +69,8 @@ class Policies:
                 )
         if self.max_queries is not None and answered + batch.queries > self.max_queries:
             raise BudgetSpent(
-                f"the curator answers at most {self.max_queries:,} times: {answered:,} answers "
-                f"are given, the next batch asks for {batch.queries:,}"
+                f"the curator gives at most {self.max_queries:,} answers in all: {answered:,} "
+                f"answers are given, the next batch asks for {batch.queries:,}"
             )
 
 
