@@ -42,7 +42,7 @@ class ColumnFound:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsFound:
-    """Some columns, each by itself; those still being searched are left out."""
+    """Some columns, each by itself; of those still being searched, what is known so far."""
 
     columns: tuple[ColumnFound, ...]
 

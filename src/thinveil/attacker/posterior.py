@@ -21,7 +21,16 @@ from thinveil.attacker.care import Care
 from thinveil.attacker.ladder import Ladders
 from thinveil.attacker.proofs import Speed, Test, at_least, speed
 from thinveil.attacker.reading import Laws, risky, undecided, weighed
-from thinveil.attacker.search import Attack, Axis, Rules, Values, Work, scaled, side_by_side
+from thinveil.attacker.search import (
+    Attack,
+    Axis,
+    Rules,
+    Values,
+    Work,
+    contradiction,
+    scaled,
+    side_by_side,
+)
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.wording import varied
 from thinveil.language.facts import PublicFacts
@@ -33,6 +42,7 @@ _SURE: Final = 0.97  # how likely a guess must be before it is worth a proof
 _TWICE: Final = 4  # how much longer the step of a guess is that takes two tests
 _MANY: Final = {False: 4, True: 8}  # records that make a group large, by hidden direction
 _WIDE: Final = 4  # and how many values it must have room for
+_TRIES: Final = 100  # how often one search may begin anew before its target is disbelieved
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
 
 
@@ -122,6 +132,7 @@ class Searches:
         self._count = np.zeros(groups, np.int64)
         self._doubted = np.full(groups, -1)  # the count that failed to be proved last
         self._nats = np.zeros(groups)
+        self._tries = np.zeros(groups, np.int64)  # beginnings since something was proved last
         self._ladders = Ladders(self._low, self._top)
         self._row = np.arange(groups)  # the row of each search among the ladders
         self._beliefs = CountBeliefs(facts.claim, facts.records)
@@ -300,6 +311,7 @@ class Searches:
         """Note what is proved: values, or how many records lie in each half."""
         halved = self._halving[done]
         values, halves = done[~halved], done[halved]
+        self._tries[done] = 0
         self._note(values, self._value[values], self._count[values])
         self._s[values] -= self._count[values]
         self._top[values] = self._value[values]
@@ -331,7 +343,7 @@ class Searches:
         self._top = np.concatenate([self._top, top])
         self._row = np.concatenate([self._row, np.arange(many) + self._ladders.rows])
         self._ladders.add(low, top)
-        for name in ("_phase", "_value", "_count", "_doubted", "_halving", "_nats"):
+        for name in ("_phase", "_value", "_count", "_doubted", "_halving", "_nats", "_tries"):
             mine = getattr(self, name)
             setattr(self, name, np.concatenate([mine, np.zeros(many, mine.dtype)]))
         self._fresh(np.arange(first, first + many))
@@ -342,6 +354,9 @@ class Searches:
         What has room for a single value is known. Where a proof failed, its count is doubted.
         """
         self._doubted[searches] = -1
+        self._tries[searches] += 1
+        if (self._tries[searches] > _TRIES).any():
+            raise contradiction()
         room = self._top[searches] - self._low[searches]
         known = searches[room <= 1]
         self._note(known, self._low[known], self._s[known])

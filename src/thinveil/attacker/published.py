@@ -26,8 +26,8 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
         mid = (lo + hi) // 2
         zone = (yield low, high, mid) if mid < n else BELOW
         if zone == BELOW:
-            if mid == 0 and k:
-                return 0  # no count explains this but a predicate that is never true
+            if mid == 0 and not rules.free:
+                return 0  # with k > 0 no count explains this but a predicate that is never true
             if (yield low, high, mid - 1) != BELOW:
                 break
             hi = mid - 1
@@ -85,6 +85,8 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
                 lo = mid + 1
             elif mid - 1 <= none or (yield start, mid - 1, b) == BELOW:
                 return mid - 1
+            elif lo == hi:
+                break  # what was below before is not below now
             else:
                 hi = mid
         raise contradiction()

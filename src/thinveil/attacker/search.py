@@ -44,12 +44,14 @@ class Rules:
         bounded: Whether the curator knows the bounds and answers exactly beyond them.
         hidden: Whether a count far above a threshold looks like one far below (erratum 12);
             BELOW then means no more than "not noisy".
+        free: Whether nothing is claimed: trivial thresholds are then asked, as in the paper.
     """
 
     n: int
     k: int
     bounded: bool
     hidden: bool = False
+    free: bool = False
 
     @staticmethod
     def of(facts: PublicFacts) -> Rules:
@@ -62,7 +64,11 @@ class Rules:
         if not claim.counts:
             raise UsageError(f"the mechanism {claim.name} shows which records exist, not counts")
         return Rules(
-            facts.records, claim.k or 0, claim.universe == "bounded", claim.hides_direction
+            facts.records,
+            claim.k or 0,
+            claim.universe == "bounded",
+            claim.hides_direction,
+            not claim.protected,
         )
 
     def threshold(self, t: int) -> int:

@@ -26,7 +26,7 @@ from thinveil.attacker.search import (
     side_by_side,
 )
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.table import WHOLE_CELL, cell_of, column_found
+from thinveil.attacker.table import WHOLE_CELL, about_depth, cell_of, column_found
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells
 from thinveil.language.schema import INFINITE, MISSING
@@ -215,7 +215,7 @@ def _by_beliefs(
             axis,
             np.array(sizes, np.int64)[there],
             care,
-            lambda done, _: About("attributes", done, lambda: so_far(results)),
+            about_depth("attributes", place, len(axes), lambda _: so_far(results)),
         )
         results[place :: len(axes)] = [(values, True) for values in found]
     return results

@@ -178,7 +178,7 @@ class Verdict:
 
     def _learned(self) -> str:
         found, score, records = self.run.found, self.score, self.facts.records
-        if self.run.ending == "undecided" and not (score is not None and score.recovered):
+        if self.run.ending == "undecided" and _is_nothing(found):
             return "An outsider learned nothing"
         if isinstance(found, TableFound) and found.distinct:
             return self._which(found)
@@ -193,7 +193,8 @@ class Verdict:
             names = ", ".join(self.facts.schema[each.column].name for each in found.columns)
             judged = {each["exact"] for each in self.result}
             if judged == {None}:
-                return f"An outsider rebuilt the column {names}"
+                part = "" if self.run.ending == "complete" else "part of "
+                return f"An outsider rebuilt {part}the column {names}"
             how = "exactly" if judged == {True} else "in part"
             return f"An outsider recovered the column {names} {how}"
         if isinstance(found, CountFound) and found.count is None and found.exists:
@@ -256,6 +257,19 @@ class Verdict:
             f"attributes of {len(there):,} of {all_of_them}, "
             f"{unique:,} of them alone in what was known of them,"
         )
+
+
+def _is_nothing(found: Found | None) -> bool:
+    """Tell whether nothing at all was settled."""
+    if isinstance(found, TableFound):
+        return not found.known.any()
+    if isinstance(found, ColumnsFound):
+        return not found.columns
+    if isinstance(found, CountFound):
+        return found.count is None and found.exists is None
+    if isinstance(found, PeopleFound):
+        return all(person == PersonFound() for person in found.people)
+    return True
 
 
 def many(count: int, one: str, more: str = "") -> str:
