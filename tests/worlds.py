@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Multiset
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from thinveil.audit.driver import Meter, Run, run
 from thinveil.audit.schedule import Fixed, Free, Schedule
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
-from thinveil.curator.ledger import Event
+from thinveil.curator.ledger import Event, Spend
 from thinveil.language.claims import Claim, Post, Universe, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, QueryBatch
@@ -313,3 +313,20 @@ def ends(*, around: int = 7) -> st.SearchStrategy[int]:
         st.sampled_from([MISSING, MISSING + 1, MISSING + 2, INFINITE, 0]),
         st.sampled_from([LIMIT, LIMIT - 1, -LIMIT, -LIMIT + 1, INFINITE - 1, 10**12]),
     )
+
+
+def drawn(curator: Curator) -> int:
+    """Return how many answers a curator has charged for."""
+    return sum(event.queries for event in curator.ledger.events if isinstance(event, Spend))
+
+
+def answered(search: Any, zone_at: Callable[[int, int, int], int]) -> tuple[Any, int]:
+    """Run a search, answering each question by a function; return its result and the number."""
+    zone, asked = None, 0
+    while True:
+        try:
+            question = search.send(zone)
+        except StopIteration as stop:
+            return stop.value, asked
+        asked += 1
+        zone = zone_at(*question)

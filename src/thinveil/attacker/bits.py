@@ -47,25 +47,25 @@ def by_bits(facts: PublicFacts) -> PublicFacts:
 
 def else_by_bits(
     facts: PublicFacts,
-    attack: Callable[[PublicFacts], Generator[QueryBatch, Answers, _T]],
+    first: Generator[QueryBatch, Answers, _T],
+    second: Callable[[PublicFacts], Generator[QueryBatch, Answers, _T]],
     again: bool = True,
 ) -> Generator[QueryBatch, Answers, _T]:
     """Run an attack; where noise tells it nothing, run it again on the true bits.
 
     Args:
         facts: What is public.
-        attack: Makes the attack for what is seen of the target.
+        first: The attack as it is.
+        second: Makes the same attack for what else is seen of the target.
         again: Whether to run it again at all.
     """
     claim = facts.claim
-    first = attack(facts)
     if claim.k is None or claim.reads_exactly or not again:
         return (yield from first)
     try:
         return (yield from first)
     except Undecided as undecided:
-        second = attack(by_bits(facts))
         try:
-            return (yield from second)
+            return (yield from second(by_bits(facts)))
         except Undecided:
             raise undecided from None

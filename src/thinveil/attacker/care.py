@@ -43,7 +43,6 @@ class Care:
             fixed number of answers.
         repeats: That number; None plans it from the error.
         decisions: How many decisions have been shared out to.
-        answers: How many answers were drawn for them.
         misread: Where the number of answers is given, the chance of error that follows.
         empty: In a bounded universe, a range found to be empty, for varying words.
         words: How many different wordings of questions were used up, where answers are cached.
@@ -55,7 +54,6 @@ class Care:
     test: str = SEQUENTIAL
     repeats: int | None = None
     decisions: int = field(default=0, init=False)
-    answers: int = field(default=0, init=False)
     misread: float = field(default=0.0, init=False)
     empty: Empty | None = field(default=None, init=False)
     words: int = field(default=0, init=False)

@@ -117,7 +117,6 @@ class FixedTally:
         values, epsilon = answers.values, answers.epsilon
         check_rounded(self._claim, values)
         m = int(drawn[0])
-        self._care.answers += m * len(drawn)
         self._asked += m
         if epsilon is None:
             raise EvidenceError("a protected answer came back without its cost")

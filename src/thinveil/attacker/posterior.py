@@ -11,7 +11,6 @@ assumption about the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +18,8 @@ import numpy as np
 from thinveil.attacker.beliefs import CountBeliefs
 from thinveil.attacker.care import Care
 from thinveil.attacker.ladder import Ladders
-from thinveil.attacker.proofs import Speed, Test, at_least, speed
-from thinveil.attacker.reading import Laws, risky, undecided, weighed
+from thinveil.attacker.proofs import Proofs, Speed, Test, at_least, speed
+from thinveil.attacker.reading import Laws, cut_up, risky, spread, undecided, weighed
 from thinveil.attacker.search import (
     Attack,
     Axis,
@@ -44,56 +43,6 @@ _MANY: Final = {False: 4, True: 8}  # records that make a group large, by hidden
 _WIDE: Final = 4  # and how many values it must have room for
 _TRIES: Final = 100  # how often one search may begin anew before its target is disbelieved
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
-
-
-@dataclass(slots=True)
-class _Proof:
-    """Proofs that are under way, as columns: one row a test.
-
-    Args:
-        owner: The search that the test belongs to.
-        low: Where the range starts, in coarse steps.
-        high: Where it ends (not included).
-        test: The threshold and the two counts.
-        led: By how many nats the claim leads.
-        of_value: Whether the test is about the value itself, not about what lies below.
-    """
-
-    owner: Codes
-    low: Codes
-    high: Codes
-    test: Test
-    led: Floats
-    of_value: Flags
-
-    def take(self, rows: Flags) -> _Proof:
-        """Return some of the rows."""
-        test = Test(self.test.threshold[rows], self.test.yes[rows], self.test.no[rows])
-        return _Proof(
-            self.owner[rows],
-            self.low[rows],
-            self.high[rows],
-            test,
-            self.led[rows],
-            self.of_value[rows],
-        )
-
-    @staticmethod
-    def joined(parts: list[_Proof]) -> _Proof:
-        """Return several lists of tests as one."""
-        tests = [part.test for part in parts]
-        return _Proof(
-            np.concatenate([part.owner for part in parts]),
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            Test(
-                np.concatenate([test.threshold for test in tests]),
-                np.concatenate([test.yes for test in tests]),
-                np.concatenate([test.no for test in tests]),
-            ),
-            np.concatenate([part.led for part in parts]),
-            np.concatenate([part.of_value for part in parts]),
-        )
 
 
 class Searches:
@@ -136,7 +85,7 @@ class Searches:
         self._ladders = Ladders(self._low, self._top)
         self._row = np.arange(groups)  # the row of each search among the ladders
         self._beliefs = CountBeliefs(facts.claim, facts.records)
-        self._proof = self._no_proof()
+        self._proof = Proofs.none()
         self._epsilon = None if self._claim.protected else 1.0  # exact at any
         self._end(np.flatnonzero(self._s == 0))
         self._fresh(np.flatnonzero(self._s > 0))
@@ -158,11 +107,6 @@ class Searches:
     def left(self) -> int:
         """How many records have no value yet."""
         return int(self._unknown.sum())
-
-    @staticmethod
-    def _no_proof() -> _Proof:
-        none = np.empty(0, np.int64)
-        return _Proof(none, none, none, Test(none, none, none), np.empty(0), np.empty(0, np.bool_))
 
     # -- what is asked -------------------------------------------------------------------
 
@@ -238,7 +182,7 @@ class Searches:
         parts = np.cumsum(
             [len(self._guess), len(self._twice), len(self._asked_row), len(self._proof.owner)]
         )
-        pieces = _pieces(answers, drawn, parts)
+        pieces = cut_up(answers, drawn, parts)
         told = [
             None if answers is None else (threshold[start:stop], answers, drawn[start:stop])
             for answers, start, stop in zip(pieces, [0, *parts[:-1]], parts, strict=True)
@@ -264,8 +208,8 @@ class Searches:
 
     def _lead(self, test: Test, threshold: Codes, answers: Answers, drawn: Codes) -> Floats:
         """Return by how many nats answers speak for the first count of each test."""
-        yes = _spread(test.yes, answers, drawn)
-        no = _spread(test.no, answers, drawn)
+        yes = spread(test.yes, answers, drawn)
+        no = spread(test.no, answers, drawn)
         told = weighed(
             self._claim,
             lambda b: np.stack([yes, no], axis=1),
@@ -419,25 +363,17 @@ class Searches:
         self._nats[searches] = self._care.nats(len(searches))
         value, count = self._value[searches], self._count[searches]
         some = count > 0
-        here = self._tests_of(
-            searches[some], value[some], self._end_of(searches[some]), count[some], True
+        mine = searches[some]
+        here = Proofs.begun(
+            self._claim, self._n, mine, value[some], self._end_of(mine), count[some], True
         )
         rest = self._s[searches] - count
         some = rest > 0
-        below = self._tests_of(
-            searches[some], self._low[searches[some]], value[some], rest[some], False
+        mine = searches[some]
+        below = Proofs.begun(
+            self._claim, self._n, mine, self._low[mine], value[some], rest[some], False
         )
-        self._proof = _Proof.joined([self._proof, *here, *below])
-
-    def _tests_of(
-        self, owner: Codes, low: Codes, high: Codes, t: Codes, of_value: bool
-    ) -> list[_Proof]:
-        usual, second, twice = at_least(self._claim, self._n, t)
-        zero, flags = np.zeros(len(owner)), np.full(len(owner), of_value)
-        return [
-            _Proof(owner, low, high, usual, zero, flags),
-            _Proof(owner, low, high, second, zero, flags).take(twice),
-        ]
+        self._proof = Proofs.joined([self._proof, *here, *below])
 
 
 class _Finished(Sequence[Any]):
@@ -451,34 +387,6 @@ class _Finished(Sequence[Any]):
 
     def __getitem__(self, place: Any) -> Any:
         return self._searches.found[place] if self._searches.is_done(place) else None
-
-
-def _spread(counts: Codes, answers: Answers, drawn: Codes) -> Codes:
-    """Return counts once for each row of answers: varied questions have rows of their own."""
-    rows_are_answers = isinstance(answers.repeats, int) and not (drawn == 1).all()
-    return np.repeat(counts, drawn) if rows_are_answers else counts
-
-
-def _pieces(answers: Answers, drawn: Codes, ends: Codes) -> list[Answers | None]:
-    """Cut answers where one kind of question ends and the next begins."""
-    at = np.concatenate([[0], np.cumsum(drawn)])
-    rows_are_answers = isinstance(answers.repeats, int) and not (drawn == 1).all()
-    pieces: list[Answers | None] = []
-    start = 0
-    for end in ends.tolist():
-        if end == start:
-            pieces.append(None)
-            continue
-        first, last = (int(at[start]), int(at[end])) if rows_are_answers else (start, end)
-        epsilon = answers.epsilon
-        if isinstance(epsilon, np.ndarray):
-            epsilon = epsilon[first:last]
-        repeats = answers.repeats
-        if not isinstance(repeats, int):
-            repeats = repeats[start:end]
-        pieces.append(Answers(answers.values[at[start] : at[end]], repeats, epsilon))
-        start = end
-    return pieces
 
 
 def columns_of(
@@ -548,6 +456,5 @@ def values_of(
         if facts.policies.cache and not facts.claim.reads_exactly:
             batch = varied(facts, batch, repeats, care)
         answers = yield batch
-        care.answers += int(repeats.sum())
         searches.learn(threshold, answers, repeats)
     return searches.found

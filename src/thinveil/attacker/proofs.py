@@ -54,6 +54,81 @@ def at_least(claim: Claim, records: int, t: Codes) -> tuple[Test, Test, Flags]:
     return usual, second, ~upper
 
 
+@dataclass(slots=True)
+class Proofs:
+    """Proofs that are under way, as columns: one row a test.
+
+    Args:
+        owner: The search that the test belongs to.
+        low: Where the range starts, in coarse steps.
+        high: Where it ends (not included).
+        test: The threshold and the two counts.
+        led: By how many nats the claim leads.
+        of_value: Whether the test is about the value itself, not about what lies below.
+    """
+
+    owner: Codes
+    low: Codes
+    high: Codes
+    test: Test
+    led: Floats
+    of_value: Flags
+
+    def take(self, rows: Flags) -> Proofs:
+        """Return some of the rows."""
+        test = Test(self.test.threshold[rows], self.test.yes[rows], self.test.no[rows])
+        return Proofs(
+            self.owner[rows],
+            self.low[rows],
+            self.high[rows],
+            test,
+            self.led[rows],
+            self.of_value[rows],
+        )
+
+    @staticmethod
+    def none() -> Proofs:
+        """Return an empty list of tests."""
+        empty = np.empty(0, np.int64)
+        test = Test(empty, empty, empty)
+        return Proofs(empty, empty, empty, test, np.empty(0), np.empty(0, np.bool_))
+
+    @staticmethod
+    def begun(
+        claim: Claim,
+        records: int,
+        owner: Codes,
+        low: Codes,
+        high: Codes,
+        t: Codes,
+        of_value: bool,
+    ) -> list[Proofs]:
+        """Return the tests that prove "at least t records" in each range."""
+        usual, second, twice = at_least(claim, records, t)
+        zero, flags = np.zeros(len(owner)), np.full(len(owner), of_value)
+        return [
+            Proofs(owner, low, high, usual, zero, flags),
+            Proofs(owner, low, high, second, zero, flags).take(twice),
+        ]
+
+    @staticmethod
+    def joined(parts: list[Proofs]) -> Proofs:
+        """Return several lists of tests as one."""
+        tests = [part.test for part in parts]
+        return Proofs(
+            np.concatenate([part.owner for part in parts]),
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            Test(
+                np.concatenate([test.threshold for test in tests]),
+                np.concatenate([test.yes for test in tests]),
+                np.concatenate([test.no for test in tests]),
+            ),
+            np.concatenate([part.led for part in parts]),
+            np.concatenate([part.of_value for part in parts]),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Speed:
     """How much the answers of one kind of test tell.

@@ -131,12 +131,43 @@ def weighed(
         answers: What came back: rows of repeats, or varied questions one after the other.
         drawn: How many answers each question got.
     """
-    if not isinstance(answers.repeats, int) or (drawn == 1).all():
+    if not _rows_are_answers(answers, drawn):
         return row_loglik(claim, counts(threshold), threshold, records, answers)
-    spread = np.repeat(threshold, drawn)
-    told = row_loglik(claim, counts(spread), spread, records, answers)
+    asked = np.repeat(threshold, drawn)
+    told = row_loglik(claim, counts(asked), asked, records, answers)
     summed: Floats = np.add.reduceat(told, np.cumsum(drawn) - drawn, axis=0)
     return summed
+
+
+def _rows_are_answers(answers: Answers, drawn: Codes) -> bool:
+    """Tell whether each answer was a varied question of its own, with a row of its own."""
+    return isinstance(answers.repeats, int) and not (drawn == 1).all()
+
+
+def spread(figures: Codes, answers: Answers, drawn: Codes) -> Codes:
+    """Return a figure for each question once for each row of answers."""
+    return np.repeat(figures, drawn) if _rows_are_answers(answers, drawn) else figures
+
+
+def cut_up(answers: Answers, drawn: Codes, ends: Codes) -> list[Answers | None]:
+    """Cut answers where one kind of question ends and the next begins; None where there is none."""
+    at = np.concatenate([[0], np.cumsum(drawn)])
+    by_answer = _rows_are_answers(answers, drawn)
+    pieces: list[Answers | None] = []
+    start = 0
+    for end in ends.tolist():
+        if end == start:
+            pieces.append(None)
+            continue
+        first, last = (int(at[start]), int(at[end])) if by_answer else (start, end)
+        epsilon, repeats = answers.epsilon, answers.repeats
+        if isinstance(epsilon, np.ndarray):
+            epsilon = epsilon[first:last]
+        if not isinstance(repeats, int):
+            repeats = repeats[start:end]
+        pieces.append(Answers(answers.values[at[start] : at[end]], repeats, epsilon))
+        start = end
+    return pieces
 
 
 def _finite(values: Floats) -> Floats:
@@ -255,7 +286,6 @@ class Tally:
             drawn,
         )
         self._asked += drawn
-        self._care.answers += int(drawn.sum())
         best = np.argmax(self._loglik, axis=1)
         zone = self._zone[best]
         rival = np.where(self._zone == zone[:, None], -np.inf, self._loglik).max(axis=1)

@@ -258,8 +258,7 @@ class Options:
             return worded(facts, care, made, lambda: nothing)
 
         try:
-            self._attack(facts, care).close()  # what does not fit is refused here and now
-            return else_by_bits(facts, attack, self.test in (None, SEQUENTIAL))
+            return else_by_bits(facts, attack(facts), attack, self.test in (None, SEQUENTIAL))
         except SchemaError as error:
             raise UsageError(str(error)) from None
 

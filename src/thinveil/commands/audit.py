@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.attacker.care import MOST_REPEATS, TESTS, USUAL_ERROR
+from thinveil.attacker.care import TESTS
 from thinveil.attacker.strategies import AUTO, STRATEGIES
 from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options
@@ -20,6 +20,7 @@ from thinveil.audit.schedule import SPLITS
 from thinveil.audit.transcript import Transcript
 from thinveil.audit.verdict import Verdict
 from thinveil.commands.common import (
+    care_options,
     check_outputs,
     consoles,
     json_option,
@@ -77,19 +78,7 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option("--order", metavar="A,B,..", help="The order of attributes, or its beginning.")
 @click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
 @click.option("--seed", default=0, show_default=True, help="The seed of the noise.")
-@click.option(
-    "--error",
-    metavar="P",
-    default=str(USUAL_ERROR),
-    show_default=True,
-    help="Chance of any error in the whole attack, where answers must be repeated.",
-)
-@click.option(
-    "--most-repeats",
-    default=MOST_REPEATS,
-    show_default=True,
-    help="Answers to one question before it counts as undecidable.",
-)
+@care_options
 @click.option("--test", type=click.Choice(TESTS), help="How repeated answers are read.")
 @click.option("--repeats", type=int, metavar="M", help="Answers that the test gets. [planned]")
 @click.option("--force", is_flag=True, help="Go ahead with more than ten million queries.")

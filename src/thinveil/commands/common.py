@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
@@ -72,6 +73,27 @@ def write_json(json_file: str | None, content: Any) -> None:
         Path(json_file).write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"--json {json_file}: {error.strerror}") from None
+
+
+def care_options(command: _F) -> _F:
+    """Add the options that say how sure an attack must be."""
+    for option in (
+        click.option(
+            "--most-repeats",
+            default=MOST_REPEATS,
+            show_default=True,
+            help="Answers to one question before it counts as undecidable.",
+        ),
+        click.option(
+            "--error",
+            metavar="P",
+            default=str(USUAL_ERROR),
+            show_default=True,
+            help="Chance of any error in a whole attack, where answers must be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def reading_options(command: _F) -> _F:

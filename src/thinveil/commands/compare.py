@@ -7,10 +7,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
 from thinveil.audit.options import UNIVERSES
 from thinveil.audit.schedule import DEFAULT
 from thinveil.commands.common import (
+    care_options,
     check_outputs,
     consoles,
     json_option,
@@ -62,19 +62,7 @@ from thinveil.report.progress import progress
     show_default=True,
     help="The seed of trials and noise.",
 )
-@click.option(
-    "--error",
-    metavar="P",
-    default=str(USUAL_ERROR),
-    show_default=True,
-    help="Chance of any error in a run, where answers must be repeated.",
-)
-@click.option(
-    "--most-repeats",
-    default=MOST_REPEATS,
-    show_default=True,
-    help="Answers to one question before it counts as undecidable.",
-)
+@care_options
 @click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf).")
 @click.option("--risk", "with_risk", is_flag=True, help="Risk curves as well; about a minute more.")
 @click.option(
