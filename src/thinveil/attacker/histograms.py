@@ -1,0 +1,145 @@
+"""The values of whole columns, all columns side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thinveil.attacker.asking import zones_of
+from thinveil.attacker.care import Care
+from thinveil.attacker.search import Attack, Axis, Rules, scaled
+from thinveil.attacker.splits import Splits
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
+from thinveil.language.schema import MISSING
+
+_RARE = 0.1  # how many values are thought to be missing, where any may be
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """The values of one column that occur, in order, missing first, and how often each does.
+
+    Args:
+        axis: The attribute.
+        steps: The values, in steps of the axis.
+        counts: The records that have each.
+        bits: The code length of all this under the beliefs it was found with.
+    """
+
+    axis: Axis
+    steps: Codes
+    counts: Codes
+    bits: float
+
+    def cuts(self, place: Codes) -> Codes:
+        """Return codes that lie above all values before each place, and not above the rest."""
+        return scaled(self.steps[place], self.axis.width)
+
+    @property
+    def entropy(self) -> float:
+        """The bits that one value tells, on average."""
+        share = self.counts / self.counts.sum()
+        return float(-(share * np.log2(share)).sum())
+
+
+class _Columns(Splits):
+    """Splits the domains of columns; an owner is a column, a place 0 is a missing value."""
+
+    def __init__(self, rules: Rules, axes: Sequence[Axis]) -> None:
+        super().__init__(rules)
+        self._gap = np.array([axis.missing for axis in axes], np.int64)
+        self.found: list[list[tuple[int, int]]] = [[] for _ in axes]
+        self.left = np.full(len(axes), rules.n)
+        self.told = np.zeros(len(axes))
+
+    def charge(self, nodes: Codes, bits: Floats) -> None:
+        """Add what was told about nodes to their columns."""
+        np.add.at(self.told, self.owner[nodes], bits)
+
+    def begin(self, owner: Codes, places: Codes) -> None:
+        """Add the whole domains of columns."""
+        size = np.full(len(owner), self.rules.n)
+        self.add(owner, np.zeros(len(owner), np.int64), places, size)
+
+    def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
+        """Cut in the middle; missing values are cut off first."""
+        first, end, size = self.first[nodes], self.end[nodes], self.size[nodes]
+        cut = first + (end - first) // 2
+        gap = (first == 0) & (self._gap[self.owner[nodes]] == 1)
+        cut = np.where(gap, 1, cut)
+        chance = np.where(gap, _RARE, (cut - first) / (end - first))
+        return cut, chance, np.zeros_like(size), size
+
+    def settle(self, nodes: Codes) -> None:
+        """Note values with their counts."""
+        for owner, place, size in zip(
+            self.owner[nodes].tolist(),
+            self.first[nodes].tolist(),
+            self.size[nodes].tolist(),
+            strict=True,
+        ):
+            self.found[owner].append((place, size))
+        np.subtract.at(self.left, self.owner[nodes], self.size[nodes])
+
+
+def histograms(
+    facts: PublicFacts,
+    axes: Sequence[Axis],
+    care: Care,
+    about: Callable[[float, Callable[[int], list[tuple[int, int]]]], About],
+) -> Attack[list[Histogram]]:
+    """Find all values of each column with their counts.
+
+    Args:
+        facts: What is public.
+        axes: The columns, with known limits.
+        care: How sure decisions must be.
+        about: Called each round with the settled share, and a way to look at a column's values.
+    """
+    rules = Rules.of(facts)
+    columns = _Columns(rules, axes)
+    columns.begin(np.arange(len(axes)), np.array([axis.size for axis in axes], np.int64))
+    base = np.array([axis.limits[0] - axis.missing for axis in axes], np.int64)
+    column = np.array([axis.column for axis in axes], np.int64)
+    width = np.array([axis.width for axis in axes], np.int64)
+    gap = np.array([axis.missing for axis in axes], np.bool_)
+    total = rules.n * len(axes)
+
+    def values(owner: int) -> list[tuple[int, int]]:
+        return [
+            (MISSING if gap[owner] and place == 0 else int(base[owner]) + place, size)
+            for place, size in sorted(columns.found[owner])
+        ]
+
+    while columns.waiting:
+        nodes, threshold = columns.questions()
+        owner = columns.owner[nodes]
+        low = base[owner] + columns.first[nodes]
+        low = np.where(gap[owner] & (columns.first[nodes] == 0), MISSING, low)
+        high = base[owner] + columns.cut[nodes]
+        batch = QueryBatch(
+            Cells.everything(),
+            np.zeros(len(nodes), np.int64),
+            column[owner],
+            scaled(low, width[owner]),
+            scaled(high, width[owner]),
+            threshold,
+            about=about(1 - columns.left.sum() / total, values),
+        )
+        zone = yield from zones_of(facts, batch, care)
+        columns.learn(zone)
+    found = []
+    for owner, axis in enumerate(axes):
+        mine = values(owner)
+        found.append(
+            Histogram(
+                axis,
+                np.array([step for step, _ in mine], np.int64),
+                np.array([count for _, count in mine], np.int64),
+                float(columns.told[owner]),
+            )
+        )
+    return found

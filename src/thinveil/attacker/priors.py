@@ -1,0 +1,120 @@
+"""What is likely about a count before it is asked about: mixtures of beta-binomials.
+
+Of s records, each lies in a part of a range with about probability p, but records of one group
+resemble each other, so a plain binomial is far too sure of itself. A beta-binomial has a second
+figure, its concentration, that says how alike they are. It differs from table to table, so
+several are mixed, and their weights are learned from the counts that were found.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from thinveil.language.queries import Codes, Floats
+
+CONCENTRATIONS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 2048.0)
+"""How alike the records of a group may be: 1 is nearly all or none, 2048 nearly a binomial."""
+_MANY: Final = 512  # records beyond which a rough prior is good enough: there are few such groups
+_LEAST: Final = 1e-9  # no count is impossible
+_FADING: Final = 0.999
+_EDGE: Final = 1e-4
+
+
+def log_gamma(x: Floats) -> Floats:
+    """Return log Gamma(x) for x > 0, good to about 1e-9.
+
+    >>> float(np.round(log_gamma(np.array([5.0])), 6)[0]), float(np.round(np.log(24.0), 6))
+    (3.178054, 3.178054)
+    """
+    up = x + 5.0
+    low = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0)
+    series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * up * up)) / (up * up)) / up
+    value: Floats = (up - 0.5) * np.log(up) - up + 0.9189385332046727 + series - np.log(low)
+    return value
+
+
+def ramp(sizes: Codes) -> Codes:
+    """Return 0 .. size - 1 for each size, one after the other."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+class Spread:
+    """Learns how alike the records of groups are, and returns priors for counts."""
+
+    def __init__(self) -> None:
+        self._weight = np.ones(len(CONCENTRATIONS))
+
+    def prior(self, s: Codes, p: Floats, low: Codes, high: Codes) -> Floats:
+        """Return how likely each count from low to high is, flat, a row after the other.
+
+        Args:
+            s: The records of each group.
+            p: The chance of each of them to be counted.
+            low: The smallest count that is possible.
+            high: The largest.
+        """
+        size = high - low + 1
+        count = np.repeat(low, size) + ramp(size)
+        each = np.repeat(s, size).astype(np.float64)
+        p = np.clip(p, _EDGE, 1 - _EDGE)
+        chance = np.repeat(p, size)
+        starts = np.cumsum(size) - size
+        share = self._weight / self._weight.sum()
+        many = np.repeat(s > _MANY, size)
+        mass = np.zeros(len(count))
+        few = np.flatnonzero(~many)
+        if len(few):
+            parts = _components(count[few], each[few], chance[few])
+            mine = s <= _MANY
+            begins = np.cumsum(size[mine]) - size[mine]
+            for weight, log in zip(share, parts, strict=True):
+                part = np.exp(log)
+                part /= np.repeat(np.add.reduceat(part, begins), size[mine])
+                mass[few] += weight * part
+        rest = np.flatnonzero(many)
+        if len(rest):
+            x = (count[rest] + 1.0) / (each[rest] + 2.0)
+            q = chance[rest]
+            mass[rest] = np.exp((3.0 * q - 1.0) * np.log(x) + (2.0 - 3.0 * q) * np.log1p(-x))
+        top = np.maximum.reduceat(mass, starts)
+        mass = np.maximum(mass, _LEAST * np.repeat(top, size))
+        mass /= np.repeat(np.add.reduceat(mass, starts), size)
+        return mass
+
+    def learn(self, s: Codes, p: Floats, count: Codes) -> None:
+        """Take in counts that were found, of groups of at least two records."""
+        some = (s > 1) & (s <= _MANY)
+        if not some.any():
+            return
+        s, p, count = s[some], np.clip(p[some], _EDGE, 1 - _EDGE), count[some]
+        mass = []
+        for kappa in CONCENTRATIONS:
+            a, b = kappa * p, kappa * (1 - p)
+            log = (
+                log_gamma(count + a)
+                + log_gamma(s - count + b)
+                - log_gamma(s + np.full(len(s), kappa))
+                - log_gamma(a)
+                - log_gamma(b)
+                + log_gamma(np.full(len(s), kappa))
+            )
+            mass.append(log)
+        log = np.stack(mass, axis=1)
+        part = np.exp(log - log.max(axis=1, keepdims=True)) * (self._weight / self._weight.sum())
+        part /= part.sum(axis=1, keepdims=True)
+        self._weight = self._weight * _FADING ** len(s) + part.sum(axis=0)
+        self._weight = np.maximum(self._weight, 0.005 * self._weight.sum())
+
+
+def _components(count: Codes, s: Floats, p: Floats) -> list[Floats]:
+    """Return the logarithm of each beta-binomial, up to a constant a row."""
+    ways = -log_gamma(count + 1.0) - log_gamma(s - count + 1.0)
+    parts = []
+    for kappa in CONCENTRATIONS:
+        a, b = kappa * p, kappa * (1 - p)
+        peak = log_gamma(s + kappa) - log_gamma(s + 1.0)
+        norm = log_gamma(a) + log_gamma(b) - log_gamma(np.full(1, kappa))
+        parts.append(ways + log_gamma(count + a) + log_gamma(s - count + b) - peak - norm)
+    return parts

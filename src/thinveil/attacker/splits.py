@@ -1,0 +1,168 @@
+"""Splitting ranges of values until every record has one, many ranges at once.
+
+A *node* is a range of values of one attribute and the number of records that it holds. It is
+split in two where belief says that half of its records lie on either side; how many records the
+lower part holds is a count, searched for by thresholds. What is known without asking is
+not asked.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.counts import Counts
+from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
+from thinveil.attacker.priors import Spread
+from thinveil.attacker.search import Rules, contradiction
+from thinveil.language.queries import Codes, Floats
+
+_EDGE: Final = 1e-6  # no side of a split is believed to be less likely than this
+_FIELDS: Final = ("owner", "first", "end", "size", "cut")
+
+
+class Splits:
+    """Nodes that are split side by side; subclasses say where and how likely.
+
+    Args:
+        rules: What thresholds tell.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.counts = Counts(rules)
+        self.spread = Spread()
+        self.single = np.empty(0, np.int64)  # nodes of one record, asked at once
+        self.bits = 0.0
+        self._used = 0
+        for name in _FIELDS:
+            setattr(self, name, np.empty(1024, np.int64))
+        self.chance = np.empty(1024)
+        self.owner: Codes
+        self.first: Codes
+        self.end: Codes
+        self.size: Codes
+        self.cut: Codes
+
+    # -- what subclasses say ---------------------------------------------------------------
+
+    def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
+        """Return for each node where to cut, the chance of the lower part, and count limits."""
+        raise NotImplementedError
+
+    def settle(self, nodes: Codes) -> None:
+        """Note nodes that hold a single value."""
+        raise NotImplementedError
+
+    # -- nodes -----------------------------------------------------------------------------
+
+    def add(self, owner: Codes, first: Codes, end: Codes, size: Codes) -> None:
+        """Add nodes; those without a choice are settled, all others get something to ask."""
+        while len(owner):
+            nodes = self._room(len(owner))
+            self.owner[nodes], self.first[nodes] = owner, first
+            self.end[nodes], self.size[nodes] = end, size
+            alone = end - first == 1
+            if alone.any():
+                self.settle(nodes[alone])
+                nodes = nodes[~alone]
+            if not len(nodes):
+                return
+            cut, chance, low, high = self.plan(nodes)
+            if (low > high).any():
+                raise contradiction()
+            self.cut[nodes] = cut
+            self.chance[nodes] = np.clip(chance, _EDGE, 1 - _EDGE)
+            known = low == high
+            self._dispatch(nodes[~known], low[~known], high[~known])
+            owner, first, end, size = self._children(nodes[known], low[known])
+
+    def _room(self, many: int) -> Codes:
+        needed = self._used + many
+        if needed > len(self.chance):
+            grown = max(needed, 2 * len(self.chance))
+            for name in (*_FIELDS, "chance"):
+                old = getattr(self, name)
+                new = np.empty(grown, old.dtype)
+                new[: self._used] = old[: self._used]
+                setattr(self, name, new)
+        nodes = np.arange(self._used, needed)
+        self._used = needed
+        return nodes
+
+    def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Put nodes where their counts are searched for."""
+        one = self.size[nodes] == 1
+        if one.any():
+            self.single = np.concatenate([self.single, nodes[one]])
+        rest = ~one
+        if rest.any():
+            self._count(nodes[rest], low[rest], high[rest])
+
+    def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
+        self.counts.begin(nodes, low, high, mass)
+
+    def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes]:
+        """Return the parts of nodes that hold records."""
+        owner = np.concatenate([self.owner[nodes], self.owner[nodes]])
+        first = np.concatenate([self.first[nodes], self.cut[nodes]])
+        end = np.concatenate([self.cut[nodes], self.end[nodes]])
+        size = np.concatenate([count, self.size[nodes] - count])
+        some = size > 0
+        return owner[some], first[some], end[some], size[some]
+
+    def split(self, nodes: Codes, count: Codes) -> None:
+        """Take in how many records lie in the lower part of nodes."""
+        self.spread.learn(self.size[nodes], self.chance[nodes], count)
+        self.add(*self._children(nodes, count))
+
+    # -- rounds ----------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is anything to ask."""
+        return bool(len(self.single) or len(self.counts))
+
+    def questions(self) -> tuple[Codes, Codes]:
+        """Return nodes and thresholds: how many records lie in the lower part of the node?"""
+        alone = np.full(len(self.single), self.rules.threshold(0))
+        if not len(self.counts):
+            return self.single, alone
+        row, threshold = self.counts.ask()
+        return (
+            np.concatenate([self.single, self.counts.key[row]]),
+            np.concatenate([alone, threshold]),
+        )
+
+    def learn(self, zone: Codes) -> None:
+        """Take in the zones of the questions asked last."""
+        asked, single = len(self.single), self.single
+        self.single = single[:0]
+        present = self.read_single(zone[:asked])
+        chance = self.chance[single]
+        self.charge(single, -np.log2(np.where(present == 1, chance, 1 - chance)))
+        counted, counts = single[:0], single[:0]
+        if len(self.counts):
+            counted, counts, cost = self.counts.tell(zone[asked:])
+            self.charge(counted, cost)
+        nodes = np.concatenate([single, counted])
+        self.split(nodes, np.concatenate([present, counts]))
+
+    def read_single(self, zone: Codes) -> Codes:
+        """Return 1 for each single record that lies in the lower part, else 0."""
+        rules = self.rules
+        if rules.k < rules.n:
+            found = zone != BELOW
+            if not rules.hidden and rules.k and (zone == ABOVE).any():
+                raise contradiction()
+        else:
+            found = zone == ABOVE
+        if rules.hidden:
+            found = zone == NOISY
+        return found.astype(np.int64)
+
+    def charge(self, nodes: Codes, bits: Floats) -> None:
+        """Add what was told about nodes, under the beliefs at the time they were begun."""
+        self.bits += float(bits.sum())
