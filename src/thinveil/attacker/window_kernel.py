@@ -69,8 +69,7 @@ def part(p: float) -> Any:
 def tally(state: Array, weight: Array, size: int, mask: Any, sums: Array) -> Any:
     """Add up the weights of the hypotheses by the total of a subset; return the largest total."""
     most = popcount(mask)
-    for c in range(most + 1):
-        sums[c] = 0.0
+    sums[: most + 1] = 0.0
     for i in range(size):
         sums[popcount(state[i] & mask)] += weight[i]
     return most
@@ -180,8 +179,7 @@ def choose(
                 threshold[w] = at
                 best_bits, best_base, best_boxes, best_set = bits, add, size_now, members
         if not singles:
-            for s in range(count):
-                order[s] = s
+            order[:count] = np.arange(count)
             left = flips
             since = 0
             s = 0
@@ -246,11 +244,12 @@ def outweigh(
     for i in range(size[w]):
         odds[popcount(state[w, i] & mask[w, s])] += weight[w, i]
     top = np.int64(np.argmax(odds))
+    best = odds[top]
+    odds[top] = 0.0
     rest = 0.0
     for v in range(SLOTS + 1):
-        if v != top:
-            rest += odds[v]
-    if rest > doubt * odds[top]:
+        rest += odds[v]
+    if rest > doubt * best:
         return -1
     kept = 0
     for i in range(size[w]):
@@ -360,14 +359,13 @@ def update(
                 weight[w, i] /= total
 
 
-def assign(order: Array, size: Array, bits: Array, slots: Array, most: Array, states: int) -> Array:
+def assign(order: Array, size: Array, bits: Array, most: Array, states: int) -> Array:
     """Return a window for each queued variable (-1: none); the fullest that has room first."""
     where = np.full(len(most), -1, np.int64)
     head = 0
     for w in order:
         count = size[w]
         taken = bits[w]
-        held = slots[w]
         while head < len(most) and where[head] >= 0:
             head += 1
         for q in range(head, min(len(most), head + SLOTS)):
@@ -377,7 +375,6 @@ def assign(order: Array, size: Array, bits: Array, slots: Array, most: Array, st
                 where[q] = w
                 count *= most[q] + 1
                 taken += most[q]
-                held += 1
     return where
 
 

@@ -22,16 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinveil.attacker.search import contradiction
+from thinveil.attacker.window_nodes import MOST, Nodes
 from thinveil.language.queries import Codes, Floats
 
 compiled = util.find_spec("numba") is not None
 """Whether the inner loops are compiled (numba is installed)."""
 
-MOST = 12
-RARE = 0.15
-TAIL = 0.02
-HEAP = 0.5
-ALONE = -2
 _KERNEL = "thinveil.attacker.window_kernel"
 
 
@@ -94,8 +90,6 @@ class Windows:
             raise ValueError(f"windows need more than {MOST} states, a box, and k where hidden")
         self._n, self._k, self._hidden, self._doubt = records, k, hidden, doubt
         self._states, self._boxes = states, most_boxes
-        # Where the direction is hidden, "at least so many" cannot be told from "none".
-        self._wide = min(63, states - 1) if hidden else MOST
         self._run = _loops(plain)
         self._threads = 1 if plain or not compiled else threads or min(8, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -116,21 +110,7 @@ class Windows:
         self._stale = np.zeros(windows, np.int64)
         self._weak = False
         self._asked: Codes = np.zeros(0, np.int64)
-        self._cost = 1.0
-        # Members: what was offered, in order. Nodes: what is queued or held, over members.
-        self._members = {name: np.zeros(0, np.int64) for name in ("id", "base", "most")}
-        self._pmf: Floats = np.zeros((0, MOST + 1))
-        self._node = {
-            name: np.zeros(0, np.int64)
-            for name in ("start", "mid", "stop", "total", "low", "flip", "base", "most", "slack")
-        }
-        self._node_pmf: Floats = np.zeros((0, self._wide + 1))
-        self._free: Codes = np.zeros(0, np.int64)
-        self._queue: Codes = np.zeros(0, np.int64)
-        self._few: Codes = np.zeros(0, np.int64)  # members nearly certain to be 0 ...
-        self._full: Codes = np.zeros(0, np.int64)  # ... or the most they can be
-        self._open = 0
-        self._done: list[tuple[Codes, Codes]] = []
+        self._nodes = Nodes(self._run, records, hidden, most_boxes, states)
 
     def offer(self, ids: Codes, base: Codes, most: Codes, pmf: Floats) -> None:
         """Queue fresh variables, in their order of use.
@@ -154,50 +134,25 @@ class Windows:
         rows = np.zeros((len(ids), MOST + 1))
         width = min(pmf.shape[1], MOST + 1)
         rows[:, :width] = pmf[:, :width]
-        rows = _normal(rows, most)
-        first = len(self._members["id"])
-        for name, new in (("id", ids), ("base", base), ("most", most)):
-            self._members[name] = np.concatenate([self._members[name], new])
-        self._pmf = np.concatenate([self._pmf, rows])
-        self._open += len(ids)
-        few = rows[:, 0] > 1 - RARE
-        full = ~few & (rows[np.arange(len(ids)), most] > 1 - RARE)
-        place = first + np.arange(len(ids))
-        self._few = np.concatenate([self._few, place[few]])
-        self._full = np.concatenate([self._full, place[full]])
-        plain = place[~few & ~full]
-        entropy = -(rows * np.log2(np.maximum(rows, 1e-12))).sum(1)
-        self._cost = max(0.02, float(np.where(few | full, 2 * entropy, np.log2(most + 1)).mean()))
-        nodes = self._new(len(plain))
-        node = self._node
-        node["start"][nodes] = plain
-        node["mid"][nodes] = node["stop"][nodes] = plain + 1
-        node["total"][nodes] = ALONE
-        node["low"][nodes] = node["flip"][nodes] = node["slack"][nodes] = 0
-        node["base"][nodes] = self._members["base"][plain]
-        node["most"][nodes] = self._members["most"][plain]
-        self._node_pmf[nodes, : MOST + 1] = self._pmf[plain]
-        self._node_pmf[nodes, MOST + 1 :] = 0.0
-        self._queue = np.concatenate([self._queue, nodes])
+        self._nodes.offer(ids, base, most, rows)
 
     @property
     def room(self) -> int:
         """About how many more variables the windows could take beyond what is queued."""
         bits = np.minimum(np.log2(self._states / self._size), 64 - self._bits())
-        queued = float(np.log2(self._node["most"][self._queue] + 1).sum())
+        queued = float(np.log2(self._nodes.columns["most"][self._nodes.queue] + 1).sum())
         spare = float(np.maximum(bits, 0).sum()) - queued
-        waiting = len(self._few) + len(self._full)
-        return max(0, int(spare / self._cost) - waiting)
+        return max(0, int(spare / self._nodes.cost) - self._nodes.waiting)
 
     @property
     def busy(self) -> bool:
         """Whether anything is queued or held."""
-        return self._open > 0 or bool(self._done)
+        return self._nodes.open > 0
 
     @property
     def held(self) -> int:
         """The number of variables held in windows or queued."""
-        return self._open
+        return self._nodes.open
 
     def questions(self, final: bool) -> tuple[Codes, Codes, Codes]:
         """Refill the windows and choose a question for each.
@@ -212,9 +167,9 @@ class Windows:
         Raises:
             EvidenceError: No question can tell the remaining hypotheses apart.
         """
-        self._gather(final)
+        self._nodes.gather(final)
         self._refill()
-        if final and not len(self._queue):
+        if final and not len(self._nodes.queue):
             self._merge()
         lonely = np.zeros(len(self._size), np.bool_)
         loose = (self._slot["slack"] != 0) & (np.arange(64) < self._slots[:, None])
@@ -235,10 +190,10 @@ class Windows:
         chosen = (self._chosen[self._asked, None] >> places & np.uint64(1)).astype(np.bool_)
         question, s = np.nonzero(chosen)
         nodes = slot["node"][self._asked[question], s]
-        start, mid = self._node["start"][nodes], self._node["mid"][nodes]
+        start, mid = self._nodes.columns["start"][nodes], self._nodes.columns["mid"][nodes]
         per = np.bincount(question, mid - start, len(self._asked)).astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(per)])
-        return offsets, self._members["id"][_ranges(start, mid)], self._threshold[self._asked]
+        return offsets, self._nodes.members["id"][_ranges(start, mid)], self._threshold[self._asked]
 
     def learn(self, zones: NDArray[np.int64]) -> tuple[Codes, Codes]:
         """Take the zone of each question of the last round.
@@ -292,157 +247,7 @@ class Windows:
         self._stale[dropped > 0] = 0
         self._asked = self._asked[:0]
         have = np.arange(64) < told[:, None]
-        nodes, values = found[have], value[have]
-        alone = self._node["total"][nodes] == ALONE
-        self._certain(self._node["start"][nodes[alone]], values[alone])
-        for node, v in zip(nodes[~alone].tolist(), values[~alone].tolist(), strict=True):
-            self._counted(node, v)
-        self._free = np.concatenate([self._free, nodes])
-        done, self._done = self._done, []
-        if not done:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        ids, settled = (np.concatenate(each) for each in zip(*done, strict=True))
-        return ids, settled
-
-    def _certain(self, members: Codes, values: Codes) -> None:
-        if len(members):
-            self._open -= len(members)
-            self._done.append((self._members["id"][members], values))
-
-    def _counted(self, node: int, v: int) -> None:
-        """Go on with a group whose variable settled at v."""
-        start, mid, stop, total, low, flip, _, most, slack = (
-            int(column[node]) for column in self._node.values()
-        )
-        if total >= 0:
-            self._known(start, mid, low + v)
-            self._known(mid, stop, total - low - v)
-            return
-        exceptions = low + (most - v if flip else v)
-        if slack and exceptions == low + most:
-            self._group(start, stop, bool(flip), exceptions, min(MOST, 2 * most))
-            return
-        size = int(self._members["most"][start:stop].sum())
-        self._known(start, stop, size - exceptions if flip else exceptions)
-
-    def _known(self, start: int, stop: int, total: int) -> None:
-        """Go on with members whose sum is known."""
-        most = self._members["most"][start:stop]
-        if total == 0 or total == most.sum():
-            self._certain(np.arange(start, stop), most * (total > 0))
-            return
-        if stop - start == 1:
-            self._certain(np.array([start]), np.array([total]))
-            return
-        rows = self._pmf[start:stop]
-        mean = np.cumsum(np.minimum(rows @ np.arange(MOST + 1.0), rows @ np.arange(MOST, -1.0, -1)))
-        mid = start + int(np.clip(np.searchsorted(mean, mean[-1] / 2) + 1, 1, stop - start - 1))
-        while True:
-            left = int(most[: mid - start].sum())
-            low = max(0, total - (int(most.sum()) - left))
-            high = min(left, total)
-            if high - low <= MOST:
-                break
-            mid -= 1
-        ours, theirs = np.zeros(total + 1), np.zeros(total + 1)
-        self._run.spread(self._pmf, self._members["most"], start, mid, False, total, ours)
-        self._run.spread(self._pmf, self._members["most"], mid, stop, False, total, theirs)
-        pmf = (ours * theirs[::-1])[low : high + 1]
-        if high == low:
-            self._known(start, mid, low)
-            self._known(mid, stop, total - low)
-            return
-        base = int(self._members["base"][start:mid].sum()) + low
-        self._push(pmf, start, mid, stop, total, low, 0, base, high - low, 0)
-
-    def _group(self, start: int, stop: int, flip: bool, low: int, most: int) -> None:
-        """Queue a group of which at least `low` are exceptions, as a variable of 0..most."""
-        size = int(self._members["most"][start:stop].sum())
-        base = int(self._members["base"][start:stop].sum())
-        high = size  # a union holds no more records than the table
-        if flip:
-            low = max(low, base + size - self._n)
-        else:
-            high = min(size, self._n - base)
-        chance = np.zeros(low + self._wide + 1)
-        self._run.spread(
-            self._pmf, self._members["most"], start, stop, flip, min(size, low + self._wide), chance
-        )
-        chance = chance[low:] / max(float(chance[low:].sum()), 1e-300)
-        if self._hidden:
-            most = self._wide
-        elif most == 1:
-            most = max(most, int(np.searchsorted(np.cumsum(chance), 1 - TAIL)))
-        most = min(most, high - low, self._wide)
-        if most < 1:
-            self._known(start, stop, size - low if flip else low)
-            return
-        slack = high - low - most
-        pmf = chance[: most + 1].copy()
-        pmf[most] += chance[most + 1 :].sum()
-        base += size - low - most if flip else low
-        if flip:
-            pmf, slack = pmf[::-1], -slack
-        self._push(pmf, start, stop, stop, -1, low, int(flip), base, most, slack)
-
-    def _push(self, pmf: Floats, *columns: int) -> None:
-        """Queue a node, in front."""
-        node = self._new(1)
-        for column, new in zip(self._node.values(), columns, strict=True):
-            column[node] = new
-        row = np.zeros((1, self._wide + 1))
-        row[0, : len(pmf)] = pmf
-        self._node_pmf[node] = _normal(row, self._node["most"][node])
-        self._queue = np.concatenate([node, self._queue])
-
-    def _new(self, count: int) -> Codes:
-        """Return places for new nodes."""
-        if count > len(self._free):
-            old = len(self._node_pmf)
-            more = max(count, old, 1024)
-            for name, column in self._node.items():
-                self._node[name] = np.concatenate([column, np.zeros(more, np.int64)])
-            self._node_pmf = np.concatenate([self._node_pmf, np.zeros((more, self._wide + 1))])
-            self._free = np.concatenate([self._free, np.arange(old, old + more)])
-        places, self._free = self._free[:count], self._free[count:]
-        return places
-
-    def _gather(self, final: bool) -> None:
-        """Form groups of the nearly certain, each likely to hold no exception or one."""
-        for name, flip in (("_few", False), ("_full", True)):
-            waiting = getattr(self, name)
-            if not len(waiting):
-                continue
-            most = self._members["most"][waiting]
-            rows = self._pmf[waiting]
-            chance = 1 - (rows[np.arange(len(waiting)), most] if flip else rows[:, 0])
-            whole = final or not len(self._queue)
-            begin, mass = 0, 0.0
-            first = len(self._members["id"])
-            groups = []
-            width, widest = 0, self._wide if self._hidden else self._n
-            for place, (p, m) in enumerate(zip(chance.tolist(), most.tolist(), strict=True)):
-                full = place - begin == self._boxes or width + m > widest
-                if place > begin and (full or mass + p > HEAP):
-                    groups.append((begin, place))
-                    begin, mass, width = place, 0.0, 0
-                mass += p
-                width += m
-            if whole:
-                groups.append((begin, len(waiting)))
-            if not groups:
-                continue
-            end = groups[-1][1]
-            for column in self._members:  # members of a group lie side by side
-                self._members[column] = np.concatenate(
-                    [self._members[column], self._members[column][waiting[:end]]]
-                )
-            self._pmf = np.concatenate([self._pmf, rows[:end]])
-            setattr(self, name, waiting[end:])
-            queue, self._queue = self._queue, self._queue[:0]
-            for begin, stop in reversed(groups):
-                self._group(first + begin, first + stop, flip, 0, 1)
-            self._queue = np.concatenate([queue, self._queue])
+        return self._nodes.settle(found[have], value[have])
 
     def _bits(self) -> Codes:
         """Return how many bits of its words each window uses."""
@@ -452,30 +257,32 @@ class Windows:
 
     def _refill(self) -> None:
         """Give queued variables to the fullest windows that have room for them."""
-        if not len(self._queue):
+        if not len(self._nodes.queue):
             return
         order = np.argsort(-self._size, kind="stable")
         bits = self._bits()
-        most = self._node["most"][self._queue]
-        where = self._run.assign(order, self._size, bits, self._slots, most, self._states)
+        most = self._nodes.columns["most"][self._nodes.queue]
+        where = self._run.assign(order, self._size, bits, most, self._states)
         given = np.flatnonzero(where >= 0)
-        window, nodes = where[given], self._queue[given]
+        window, nodes = where[given], self._nodes.queue[given]
         sort = np.argsort(window, kind="stable")
         window, nodes = window[sort], nodes[sort]
         fresh = np.arange(len(window)) - np.searchsorted(window, window)
         place = self._slots[window] + fresh
         for name in ("base", "slack"):
-            self._slot[name][window, place] = self._node[name][nodes]
+            self._slot[name][window, place] = self._nodes.columns[name][nodes]
         self._slot["node"][window, place] = nodes
-        self._slot["boxes"][window, place] = self._node["mid"][nodes] - self._node["start"][nodes]
+        self._slot["boxes"][window, place] = (
+            self._nodes.columns["mid"][nodes] - self._nodes.columns["start"][nodes]
+        )
         with np.errstate(over="ignore"):
             self._run.expand(
                 *(self._state, self._weight, self._size, self._used, self._mask, window, place),
-                *(self._node["most"][nodes], self._node_pmf[nodes]),
+                *(self._nodes.columns["most"][nodes], self._nodes.pmf[nodes]),
             )
         np.add.at(self._slots, window, 1)
         self._stale[window] = 0
-        self._queue = self._queue[where < 0]
+        self._nodes.queue = self._nodes.queue[where < 0]
 
     def _merge(self) -> None:
         """Merge the windows with the shortest lists while the product fits."""
@@ -510,17 +317,6 @@ class Windows:
             return
         ends = [windows * i // (4 * self._threads) for i in range(4 * self._threads + 1)]
         list(self._pool.map(lambda a, b: loop(a, b, *args), ends[:-1], ends[1:]))
-
-
-def _normal(rows: Floats, most: Codes) -> Floats:
-    """Floor and normalise rows of weights over 0..most."""
-    inside = np.arange(rows.shape[1]) <= most[:, None]
-    rows = np.where(inside & np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
-    total = rows.sum(1, keepdims=True)
-    rows = np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0)
-    rows = np.where(inside, np.maximum(rows, 1e-9), 0.0)
-    normal: Floats = rows / rows.sum(1, keepdims=True)
-    return normal
 
 
 def _ranges(start: Codes, stop: Codes) -> Codes:
