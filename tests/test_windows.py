@@ -70,6 +70,11 @@ def unknowns(rng, size, widest=1, kind="wrong"):
     return truth, base, most, pmf
 
 
+def expected(rng, size):
+    _, base, most, pmf = unknowns(rng, size, 3, "right")
+    return np.array([rng.choice(4, p=row / row.sum()) for row in pmf]), base, most, pmf
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 @pytest.mark.parametrize("widest", [1, 5, 12])
@@ -134,7 +139,7 @@ def test_compiled_and_plain_ask_the_same(k, hidden):
 
 def test_plain_and_compiled_weigh_the_same():
     rng = np.random.default_rng(4)
-    truth, base, most, pmf = unknowns(rng, 25, 2)
+    truth, base, most, pmf = expected(rng, 25)
     n = int((base + most).sum())
 
     def weak(zone):
@@ -156,8 +161,7 @@ def test_plain_and_compiled_weigh_the_same():
 def test_weak_evidence_adds_up():
     rng = np.random.default_rng(8)
     size = 120 if compiled else 15
-    _, base, most, pmf = unknowns(rng, size, 3, "right")
-    truth = np.array([rng.choice(4, p=row / row.sum()) for row in pmf])
+    truth, base, most, pmf = expected(rng, size)
     n = int((base + most).sum())
 
     def weak(zone):
@@ -199,6 +203,18 @@ def test_bits_per_question(k, states, low, high, least):
     base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
     asked, _ = play(windows, truth, base, most, rows(p), n=10**6, k=k)
     assert entropy(p) / asked >= least
+
+
+@pytest.mark.skipif(not compiled, reason="too many questions for uncompiled loops")
+def test_a_long_stream_of_all_kinds():
+    rng = np.random.default_rng(6)
+    size = 15_000
+    p = rng.choice([0.0005, 0.03, 0.4, 0.999], size)
+    truth = (rng.random(size) < p).astype(np.int64)
+    windows = Windows(records=10**6, k=1, windows=64)
+    base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
+    asked, _ = play(windows, truth, base, most, rows(p), n=10**6, k=1, chunk=400)
+    assert entropy(p) / asked >= 1.2
 
 
 @pytest.mark.skipif(not compiled, reason="too many questions for uncompiled loops")

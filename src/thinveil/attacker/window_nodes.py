@@ -43,6 +43,8 @@ class Nodes:
         self.columns = {name: np.zeros(0, np.int64) for name in names}
         self.pmf: Floats = np.zeros((0, self._wide + 1))
         self.queue: Codes = np.zeros(0, np.int64)
+        self._pushed: list[int] = []
+        self._end = 0  # of the members; the places behind it are spare
         self._free: Codes = np.zeros(0, np.int64)
         self._rare: dict[bool, Codes] = {flip: np.zeros(0, np.int64) for flip in (False, True)}
         self._done: list[tuple[Codes, Codes]] = []
@@ -57,10 +59,10 @@ class Nodes:
     def offer(self, ids: Codes, base: Codes, most: Codes, pmf: Floats) -> None:
         """Queue members: the nearly certain to be grouped, the others as they are."""
         rows = normal(pmf, most)
-        place = len(self.members["id"]) + np.arange(len(ids))
+        place = self._append(len(ids))
         for name, new in (("id", ids), ("base", base), ("most", most)):
-            self.members[name] = np.concatenate([self.members[name], new])
-        self._pmf = np.concatenate([self._pmf, rows])
+            self.members[name][place] = new
+        self._pmf[place] = rows
         self.open += len(ids)
         few = rows[:, 0] > 1 - RARE
         full = ~few & (rows[np.arange(len(ids)), most] > 1 - RARE)
@@ -88,6 +90,8 @@ class Nodes:
         for node, v in zip(nodes[~alone].tolist(), values[~alone].tolist(), strict=True):
             self._counted(node, v)
         self._free = np.concatenate([self._free, nodes])
+        self.queue = np.concatenate([np.array(self._pushed[::-1], np.int64), self.queue])
+        self._pushed = []
         done, self._done = self._done, []
         if not done:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -96,15 +100,16 @@ class Nodes:
 
     def gather(self, final: bool) -> None:
         """Form groups of the nearly certain, each likely to hold no exception or one."""
-        for flip, waiting in self._rare.items():
+        whole = final or not len(self.queue)
+        for flip in self._rare:
+            fresh = self._append(len(self._rare[flip]))
+            waiting = self._rare[flip]
             if not len(waiting):
                 continue
             most = self.members["most"][waiting]
             rows = self._pmf[waiting]
             chance = 1 - (rows[np.arange(len(waiting)), most] if flip else rows[:, 0])
-            whole = final or not len(self.queue)
             begin, mass = 0, 0.0
-            first = len(self.members["id"])
             groups = []
             width, widest = 0, self._wide if self._hidden else self._n
             for place, (p, m) in enumerate(zip(chance.tolist(), most.tolist(), strict=True)):
@@ -118,17 +123,14 @@ class Nodes:
                 groups.append((begin, len(waiting)))
             if not groups:
                 continue
-            end = groups[-1][1]
-            for column in self.members:  # members of a group lie side by side
-                self.members[column] = np.concatenate(
-                    [self.members[column], self.members[column][waiting[:end]]]
-                )
-            self._pmf = np.concatenate([self._pmf, rows[:end]])
-            self._rare[flip] = waiting[end:]
-            queue, self.queue = self.queue, self.queue[:0]
-            for begin, stop in reversed(groups):
-                self._group(first + begin, first + stop, flip, 0, 1)
-            self.queue = np.concatenate([queue, self.queue])
+            for column in self.members.values():  # members of a group lie side by side
+                column[fresh] = column[waiting]
+            self._pmf[fresh] = rows
+            self._rare[flip] = fresh[groups[-1][1] :]
+            for begin, stop in groups:
+                self._group(int(fresh[0]) + begin, int(fresh[0]) + stop, flip, 0, 1)
+        self.queue = np.concatenate([self.queue, np.array(self._pushed, np.int64)])
+        self._pushed = []
 
     def _certain(self, members: Codes, values: Codes) -> None:
         if len(members):
@@ -212,14 +214,35 @@ class Nodes:
         self._push(pmf, start, stop, stop, OPEN, low, int(flip), base, most, slack)
 
     def _push(self, pmf: Floats, *columns: int) -> None:
-        """Queue a node, in front."""
+        """Make a node, to be queued."""
         node = self._new(1)
         for column, new in zip(self.columns.values(), columns, strict=True):
             column[node] = new
         row = np.zeros((1, self._wide + 1))
         row[0, : len(pmf)] = pmf
         self.pmf[node] = normal(row, self.columns["most"][node])
-        self.queue = np.concatenate([node, self.queue])
+        self._pushed.append(int(node[0]))
+
+    def _append(self, count: int) -> Codes:
+        """Return places for new members, next to each other; forget old ones to make room."""
+        if self._end + count > len(self._pmf):
+            live = np.ones(len(self.pmf), np.bool_)
+            live[self._free] = False
+            start, stop = self.columns["start"], self.columns["stop"]
+            keep = np.concatenate([ranges(start[live], stop[live]), *self._rare.values()])
+            moved = np.zeros(self._end + 1, np.int64)
+            moved[keep] = np.arange(len(keep))
+            shift = np.where(live, moved[start] - start, 0)
+            for name in ("start", "mid", "stop"):
+                self.columns[name] += shift
+            self._rare = {flip: moved[rare] for flip, rare in self._rare.items()}
+            spare = np.zeros(len(keep) + 2 * count + 4096, np.int64)
+            for name, column in self.members.items():
+                self.members[name] = np.concatenate([column[keep], spare])
+            self._pmf = np.concatenate([self._pmf[keep], np.zeros((len(spare), MOST + 1))])
+            self._end = len(keep)
+        self._end += count
+        return np.arange(self._end - count, self._end)
 
     def _new(self, count: int) -> Codes:
         """Return places for new nodes."""
@@ -243,3 +266,11 @@ def normal(rows: Floats, most: Codes) -> Floats:
     rows = np.where(inside, np.maximum(rows, 1e-9), 0.0)
     normal: Floats = rows / rows.sum(1, keepdims=True)
     return normal
+
+
+def ranges(start: Codes, stop: Codes) -> Codes:
+    """Return the numbers of all ranges, one after the other."""
+    sizes = stop - start
+    ends = np.cumsum(sizes)
+    flat: Codes = np.arange(sizes.sum()) - np.repeat(ends - sizes - start, sizes)
+    return flat

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinveil.attacker.search import contradiction
-from thinveil.attacker.window_nodes import MOST, Nodes
+from thinveil.attacker.window_nodes import MOST, Nodes, ranges
 from thinveil.language.queries import Codes, Floats
 
 compiled = util.find_spec("numba") is not None
@@ -193,7 +193,7 @@ class Windows:
         start, mid = self._nodes.columns["start"][nodes], self._nodes.columns["mid"][nodes]
         per = np.bincount(question, mid - start, len(self._asked)).astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(per)])
-        return offsets, self._nodes.members["id"][_ranges(start, mid)], self._threshold[self._asked]
+        return offsets, self._nodes.members["id"][ranges(start, mid)], self._threshold[self._asked]
 
     def learn(self, zones: NDArray[np.int64]) -> tuple[Codes, Codes]:
         """Take the zone of each question of the last round.
@@ -261,10 +261,11 @@ class Windows:
             return
         order = np.argsort(-self._size, kind="stable")
         bits = self._bits()
-        most = self._nodes.columns["most"][self._nodes.queue]
+        queue = self._nodes.queue[: 64 * len(order)]
+        most = self._nodes.columns["most"][queue]
         where = self._run.assign(order, self._size, bits, most, self._states)
         given = np.flatnonzero(where >= 0)
-        window, nodes = where[given], self._nodes.queue[given]
+        window, nodes = where[given], queue[given]
         sort = np.argsort(window, kind="stable")
         window, nodes = window[sort], nodes[sort]
         fresh = np.arange(len(window)) - np.searchsorted(window, window)
@@ -282,7 +283,7 @@ class Windows:
             )
         np.add.at(self._slots, window, 1)
         self._stale[window] = 0
-        self._nodes.queue = self._nodes.queue[where < 0]
+        self._nodes.queue = np.concatenate([queue[where < 0], self._nodes.queue[len(queue) :]])
 
     def _merge(self) -> None:
         """Merge the windows with the shortest lists while the product fits."""
@@ -317,11 +318,3 @@ class Windows:
             return
         ends = [windows * i // (4 * self._threads) for i in range(4 * self._threads + 1)]
         list(self._pool.map(lambda a, b: loop(a, b, *args), ends[:-1], ends[1:]))
-
-
-def _ranges(start: Codes, stop: Codes) -> Codes:
-    """Return the numbers of all ranges, one after the other."""
-    sizes = stop - start
-    ends = np.cumsum(sizes)
-    flat: Codes = np.arange(sizes.sum()) - np.repeat(ends - sizes - start, sizes)
-    return flat
