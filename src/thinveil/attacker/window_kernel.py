@@ -69,9 +69,14 @@ def part(p: float) -> Any:
 def tally(state: Array, weight: Array, size: int, mask: Any, sums: Array) -> Any:
     """Add up the weights of the hypotheses by the total of a subset; return the largest total."""
     most = popcount(mask)
-    sums[: most + 1] = 0.0
-    for i in range(size):
+    sums[:] = 0.0
+    for i in range(0, size - 1, 2):  # two tallies: the additions need not wait for each other
         sums[popcount(state[i] & mask)] += weight[i]
+        sums[SLOTS + 1 + popcount(state[i + 1] & mask)] += weight[i + 1]
+    if size % 2:
+        sums[popcount(state[size - 1] & mask)] += weight[size - 1]
+    for c in range(most + 1):
+        sums[c] += sums[SLOTS + 1 + c]
     return most
 
 
@@ -120,7 +125,7 @@ def choose(
     threshold: Array,
 ) -> None:
     """Choose subset (a mask of slots) and threshold for the windows first..last - 1."""
-    sums = np.zeros(SLOTS + 1)
+    sums = np.zeros(2 * SLOTS + 2)
     kept = np.zeros(state.shape[1])
     order = np.zeros(SLOTS, np.int64)
     for w in range(first, last):
@@ -136,18 +141,14 @@ def choose(
         for i in range(size[w]):
             kept[i] /= total
         best = 0.0
-        best_bits = U0
-        best_base = 0
-        best_boxes = 0
-        best_set = U0
+        best_bits, best_set = U0, U0
+        best_base, best_boxes = 0, 0
         seed = random[w]
         singles = count if lonely[w] or count == 1 else 0
         rounds = singles if singles else tries
         for attempt in range(rounds):
-            bits = U0
-            add = 0
-            size_now = 0
-            members = U0
+            bits, members = U0, U0
+            add, size_now = 0, 0
             if singles:
                 bits = mask[w, attempt]
                 add = base[w, attempt]
