@@ -18,6 +18,7 @@ from bench.bank import bank
 from bench.figures import Figure, rate, watch
 from thinveil import Answers, Curator, Dataset, Options, QueryBatch
 from thinveil.attacker.search import Attack
+from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import Run, run
 from thinveil.curator.counting import Counter, ScanCounter
 from thinveil.language.queries import About
@@ -74,7 +75,7 @@ def _record(data: Dataset) -> list[QueryBatch]:
                 return stop.value
 
     target = Curator(data, OPTIONS.claim())
-    attack = recording(OPTIONS.attack_on(target.facts))
+    attack = recording(attack_on(OPTIONS, target.facts))
     complete(run(attack, target, OPTIONS.schedule(target.facts.claim)), kept)
     return kept
 

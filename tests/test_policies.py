@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinveil
+from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import run
 from thinveil.audit.options import Options
 from thinveil.audit.schedule import Fixed
@@ -529,7 +530,7 @@ def test_a_cap_of_the_run_is_judged_by_the_curators_prices() -> None:
     spent = verdict.run.spent
     for cap, ending in ((spent, "complete"), (spent - Fraction(1, 10**10), "cap")):
         for curator in (cached(), cached(cap=cap)):
-            attack = Options().attack_on(curator.facts)
+            attack = attack_on(Options(), curator.facts)
             ended = run(attack, curator, Fixed(Fraction(1, 10**10)), cap=cap)
             assert ended.ending == ending
             assert ended.spent <= cap

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import thinveil
+from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import run
 from thinveil.audit.options import Options
 from thinveil.audit.schedule import Fixed
@@ -189,7 +190,7 @@ def test_prior_bounds_as_a_pair(data):
 
 def test_an_attack_is_a_plain_generator(data):
     curator = thinveil.Curator(data, thinveil.idp(1))
-    attack = Options(attack="count", people=({"age": "30..50"},)).attack_on(curator.facts)
+    attack = attack_on(Options(attack="count", people=({"age": "30..50"},)), curator.facts)
     ended = run(attack, curator, Fixed(Fraction(1, 10**10)))
     column = data.column(0)
     assert ended.found.count == int(((column >= 30) & (column <= 50)).sum())

@@ -9,19 +9,21 @@ rounds, every split at the median of what is believed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from thinveil.attacker.asking import zones_of
 from thinveil.attacker.care import Care
-from thinveil.attacker.found import TableFound
+from thinveil.attacker.found import ColumnsFound, TableFound
 from thinveil.attacker.histograms import Histogram, histograms
 from thinveil.attacker.limits import with_limits
-from thinveil.attacker.search import Attack, Axis, Rules, axes_of, scaled
+from thinveil.attacker.search import Attack, Axis, Rules, Values, axes_of
 from thinveil.attacker.stages import LEVELS, Stage, binned
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.table import in_order, nothing_of
+from thinveil.attacker.table import column_found, in_order, nothing_of
+from thinveil.attacker.thrifty import Thrift, ThriftyStage
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, QueryBatch
 
@@ -32,8 +34,18 @@ def table(
     order: Sequence[int] | None = None,
     widths: dict[int, int] | None = None,
     care: Care | None = None,
+    thrift: Thrift | None = None,
 ) -> Attack[TableFound]:
-    """Reconstruct the whole table, learning what is likely on the way."""
+    """Reconstruct the whole table, learning what is likely on the way.
+
+    Args:
+        facts: What is public.
+        strategy: How missing values are counted while bounds are looked for.
+        order: Columns to begin with, where the user wants a say.
+        widths: A coarser precision for some columns.
+        care: How sure decisions must be, where single answers do not tell.
+        thrift: How to ask about many groups at once; None asks about each by itself.
+    """
     care = care or Care()
     rules = Rules.of(facts)
     nothing = nothing_of(facts, widths)
@@ -47,10 +59,43 @@ def table(
     groups = _Groups(tuple(ordered), rules.n)
     for depth, histogram in enumerate(ordered):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[histogram.axis.column].name}"
-        stage = groups.stage(rules)
+        stage = groups.stage(rules, thrift)
         yield from _search(facts, stage, groups, label, care)
         groups.take(stage)
     return groups.found()
+
+
+def columns(
+    facts: PublicFacts,
+    strategy: Strategy,
+    wanted: Sequence[int],
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+) -> Attack[ColumnsFound]:
+    """Reconstruct columns, each by itself; they are searched side by side."""
+    care = care or Care()
+    axes = [axes_of(facts, widths)[column] for column in wanted]
+    axes = yield from with_limits(facts, strategy, axes, lambda _: None, care=care)
+    label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
+
+    def so_far(values: Callable[[int], Values]) -> ColumnsFound:
+        found = (column_found(axis, values(owner)) for owner, axis in enumerate(axes))
+        return ColumnsFound(tuple(each for each in found if each.values))
+
+    known = yield from histograms(
+        facts, axes, care, lambda done, values: About(label, done, partial(so_far, values))
+    )
+    return ColumnsFound(
+        tuple(
+            replace(
+                column_found(
+                    each.axis, list(zip(each.steps.tolist(), each.counts.tolist(), strict=True))
+                ),
+                bits=each.bits,
+            )
+            for each in known
+        )
+    )
 
 
 def _by_entropy(known: Sequence[Histogram], order: Sequence[int] | None) -> list[Histogram]:
@@ -92,9 +137,12 @@ class _Groups:
             codes[:, column] = self._histograms[column].cuts(places[:, column])
         return codes
 
-    def stage(self, rules: Rules) -> Stage:
+    def stage(self, rules: Rules, thrift: Thrift | None) -> Stage:
         """Return the search for the next attribute."""
-        return Stage(rules, self._histograms[self.depth], self.sizes, self._contexts)
+        histogram = self._histograms[self.depth]
+        if thrift is None:
+            return Stage(rules, histogram, self.sizes, self._contexts)
+        return ThriftyStage(rules, histogram, self.sizes, self._contexts, thrift)
 
     def take(self, stage: Stage) -> None:
         """Split the groups by what was found of the next attribute."""
@@ -150,7 +198,7 @@ def _search(
         stage.advance()
         if not stage.waiting:
             continue
-        nodes, threshold = stage.questions()
+        offsets, nodes, threshold = stage.unions()
         done = (groups.depth + stage.settled / stage.rules.n) / of
         batch = QueryBatch(
             cells,
@@ -159,10 +207,8 @@ def _search(
             stage.histogram.cuts(stage.first[nodes]),
             stage.histogram.cuts(stage.cut[nodes]),
             threshold,
+            offsets=offsets,
             about=About(label, 0.1 + 0.9 * done, look),
         )
         zone = yield from zones_of(facts, batch, care)
         stage.learn(zone)
-
-
-__all__ = ["scaled", "table"]

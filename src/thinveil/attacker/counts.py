@@ -106,7 +106,8 @@ class Counts:
     def _share(self, rows: Codes, upto: Codes, starts: Codes, total: Floats) -> Floats:
         """Return how much belief of these rows lies on counts of at most `upto`."""
         inside = np.minimum(np.maximum(upto - self._low[rows] + 1, 0), self._size[rows])
-        return total[starts[rows] + inside] - total[starts[rows]]
+        share: Floats = total[starts[rows] + inside] - total[starts[rows]]
+        return share
 
     def tell(self, zone: Codes) -> tuple[Codes, Codes, Floats]:
         """Take in the zones of what was asked last.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import MISSING
 
-_RARE = 0.1  # how many values are thought to be missing, where any may be
+_RARE: Final = 0.1  # how many values are thought to be missing, where any may be
+_LEAN: Final = 0.25  # how much of that is believed; 0.5 would be right for an exponential
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +72,9 @@ class _Columns(Splits):
         cut = first + (end - first) // 2
         gap = (first == 0) & (self._gap[self.owner[nodes]] == 1)
         cut = np.where(gap, 1, cut)
-        chance = np.where(gap, _RARE, (cut - first) / (end - first))
+        even = np.log((cut - first) / (end - cut))
+        # where the lower half of the parent was denser, the lower half of each part is, too
+        chance = np.where(gap, _RARE, 1 / (1 + np.exp(-even - _LEAN * self.lean[nodes])))
         return cut, chance, np.zeros_like(size), size
 
     def settle(self, nodes: Codes) -> None:
@@ -132,14 +136,14 @@ def histograms(
         zone = yield from zones_of(facts, batch, care)
         columns.learn(zone)
     found = []
-    for owner, axis in enumerate(axes):
-        mine = values(owner)
+    for place, axis in enumerate(axes):
+        mine = values(place)
         found.append(
             Histogram(
                 axis,
                 np.array([step for step, _ in mine], np.int64),
                 np.array([count for _, count in mine], np.int64),
-                float(columns.told[owner]),
+                float(columns.told[place]),
             )
         )
     return found

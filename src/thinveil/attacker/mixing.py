@@ -16,11 +16,11 @@ import numpy as np
 from thinveil.language.queries import Codes, Flags, Floats
 
 _STRENGTH: Final = 1.0  # records added to both what was found and what was to be expected
-_START: Final = 0.2  # the weight of a context before anything is learned
+_START: Final = 0.1  # the weight of a context before anything is learned
 _HOLD: Final = 4.0  # how firmly the first weights are held
 _FADING: Final = 0.97  # how fast earlier records are forgotten by the weights
 _SAMPLE: Final = 1500
-_STEPS: Final = 3
+_STEPS: Final = 5
 _RANGE: Final = (-0.2, 1.2)
 _PAIRS: Final = 8
 _LEARN: Final = 0.6  # the share of records whose tables are tried on the others
@@ -113,7 +113,7 @@ class Mixer:
         elif self._contexts:
             self._hessian *= _FADING
             self._hessian[np.diag_indices(len(self._weight))] += (1 - _FADING) * _HOLD
-            self._weigh(groups, cells, counts, _STEPS)
+            self._weigh(groups, cells, counts, 1)
             for context, table in zip(self._contexts, self._tables, strict=True):
                 _count(table, context[groups], cells, counts)
         self._logs = [self._ratio(table) for table in self._tables]
@@ -125,12 +125,14 @@ class Mixer:
         Counts are compared with what they would be if the context did not matter.
         """
         expected = table.sum(axis=1, keepdims=True) * self._share
-        return np.log((table + _STRENGTH) / (expected + _STRENGTH), dtype=np.float32)
+        ratio: Floats = np.log((table + _STRENGTH) / (expected + _STRENGTH), dtype=np.float32)
+        return ratio
 
     def _weigh(self, groups: Codes, cells: Codes, counts: Codes, steps: int) -> None:
         """Improve the weights by how well they would have predicted these records."""
-        if len(groups) > _SAMPLE:
-            some = self._sampled.choice(len(groups), _SAMPLE, replace=False)
+        most = _SAMPLE if steps == _STEPS else _SAMPLE // 3
+        if len(groups) > most:
+            some = self._sampled.choice(len(groups), most, replace=False)
             groups, cells, counts = groups[some], cells[some], counts[some]
         many = np.sqrt(counts.astype(np.float32))  # records of a group resemble each other
         features = np.stack(
@@ -169,7 +171,7 @@ class Mixer:
                 self._choose_pairs(groups, cells, counts, learn)
             self._fill(groups[learn], cells[learn], counts[learn])
             self._logs = [self._ratio(table) for table in self._tables]
-            self._weigh(groups[rest], cells[rest], counts[rest], 2 * _STEPS)
+            self._weigh(groups[rest], cells[rest], counts[rest], _STEPS)
         self._fill(groups, cells, counts)
 
     def _choose_pairs(self, groups: Codes, cells: Codes, counts: Codes, learn: Flags) -> None:

@@ -19,6 +19,7 @@ CONCENTRATIONS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 2048.0)
 _MANY: Final = 512  # records beyond which a rough prior is good enough: there are few such groups
 _LEAST: Final = 1e-9  # no count is impossible
 _FADING: Final = 0.999
+_LEARNED: Final = 200  # counts that are learned from at a time
 _EDGE: Final = 1e-4
 
 
@@ -70,7 +71,7 @@ class Spread:
             mine = s <= _MANY
             begins = np.cumsum(size[mine]) - size[mine]
             for weight, log in zip(share, parts, strict=True):
-                part = np.exp(log)
+                part = np.exp(log - np.repeat(np.maximum.reduceat(log, begins), size[mine]))
                 part /= np.repeat(np.add.reduceat(part, begins), size[mine])
                 mass[few] += weight * part
         rest = np.flatnonzero(many)
@@ -85,8 +86,8 @@ class Spread:
 
     def learn(self, s: Codes, p: Floats, count: Codes) -> None:
         """Take in counts that were found, of groups of at least two records."""
-        some = (s > 1) & (s <= _MANY)
-        if not some.any():
+        some = np.flatnonzero((s > 1) & (s <= _MANY))[:_LEARNED]
+        if not len(some):
             return
         s, p, count = s[some], np.clip(p[some], _EDGE, 1 - _EDGE), count[some]
         mass = []
@@ -95,7 +96,7 @@ class Spread:
             log = (
                 log_gamma(count + a)
                 + log_gamma(s - count + b)
-                - log_gamma(s + np.full(len(s), kappa))
+                - log_gamma(s.astype(np.float64) + kappa)
                 - log_gamma(a)
                 - log_gamma(b)
                 + log_gamma(np.full(len(s), kappa))
@@ -110,11 +111,9 @@ class Spread:
 
 def _components(count: Codes, s: Floats, p: Floats) -> list[Floats]:
     """Return the logarithm of each beta-binomial, up to a constant a row."""
-    ways = -log_gamma(count + 1.0) - log_gamma(s - count + 1.0)
-    parts = []
-    for kappa in CONCENTRATIONS:
-        a, b = kappa * p, kappa * (1 - p)
-        peak = log_gamma(s + kappa) - log_gamma(s + 1.0)
-        norm = log_gamma(a) + log_gamma(b) - log_gamma(np.full(1, kappa))
-        parts.append(ways + log_gamma(count + a) + log_gamma(s - count + b) - peak - norm)
-    return parts
+    rest: Floats = s - count
+    ways = log_gamma(count.astype(np.float64) + 1.0) + log_gamma(rest + 1.0)
+    return [
+        log_gamma(count + kappa * p) + log_gamma(rest + kappa * (1 - p)) - ways
+        for kappa in CONCENTRATIONS
+    ]

@@ -39,6 +39,7 @@ class Splits:
         for name in _FIELDS:
             setattr(self, name, np.empty(1024, np.int64))
         self.chance = np.empty(1024)
+        self.lean = np.empty(1024)  # how much denser the lower part of the parent was, as log odds
         self.owner: Codes
         self.first: Codes
         self.end: Codes
@@ -57,12 +58,15 @@ class Splits:
 
     # -- nodes -----------------------------------------------------------------------------
 
-    def add(self, owner: Codes, first: Codes, end: Codes, size: Codes) -> None:
+    def add(
+        self, owner: Codes, first: Codes, end: Codes, size: Codes, lean: Floats | None = None
+    ) -> None:
         """Add nodes; those without a choice are settled, all others get something to ask."""
         while len(owner):
             nodes = self._room(len(owner))
             self.owner[nodes], self.first[nodes] = owner, first
             self.end[nodes], self.size[nodes] = end, size
+            self.lean[nodes] = 0.0 if lean is None else lean
             alone = end - first == 1
             if alone.any():
                 self.settle(nodes[alone])
@@ -76,13 +80,13 @@ class Splits:
             self.chance[nodes] = np.clip(chance, _EDGE, 1 - _EDGE)
             known = low == high
             self._dispatch(nodes[~known], low[~known], high[~known])
-            owner, first, end, size = self._children(nodes[known], low[known])
+            owner, first, end, size, lean = self._children(nodes[known], low[known])
 
     def _room(self, many: int) -> Codes:
         needed = self._used + many
         if needed > len(self.chance):
             grown = max(needed, 2 * len(self.chance))
-            for name in (*_FIELDS, "chance"):
+            for name in (*_FIELDS, "chance", "lean"):
                 old = getattr(self, name)
                 new = np.empty(grown, old.dtype)
                 new[: self._used] = old[: self._used]
@@ -104,14 +108,15 @@ class Splits:
         mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
         self.counts.begin(nodes, low, high, mass)
 
-    def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes]:
+    def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes, Floats]:
         """Return the parts of nodes that hold records."""
         owner = np.concatenate([self.owner[nodes], self.owner[nodes]])
         first = np.concatenate([self.first[nodes], self.cut[nodes]])
         end = np.concatenate([self.cut[nodes], self.end[nodes]])
         size = np.concatenate([count, self.size[nodes] - count])
+        odds = np.log((count + 1.0) / (self.size[nodes] - count + 1.0))
         some = size > 0
-        return owner[some], first[some], end[some], size[some]
+        return owner[some], first[some], end[some], size[some], np.tile(odds, 2)[some]
 
     def split(self, nodes: Codes, count: Codes) -> None:
         """Take in how many records lie in the lower part of nodes."""
@@ -135,6 +140,10 @@ class Splits:
             np.concatenate([self.single, self.counts.key[row]]),
             np.concatenate([alone, threshold]),
         )
+
+    def unions(self) -> tuple[Codes | None, Codes, Codes]:
+        """Return questions as unions: where each begins among the nodes, nodes, thresholds."""
+        return None, *self.questions()
 
     def learn(self, zone: Codes) -> None:
         """Take in the zones of the questions asked last."""
@@ -161,7 +170,8 @@ class Splits:
             found = zone == ABOVE
         if rules.hidden:
             found = zone == NOISY
-        return found.astype(np.int64)
+        present: Codes = found.astype(np.int64)
+        return present
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes, under the beliefs at the time they were begun."""

@@ -22,21 +22,33 @@ CELLS: Final = 64
 LEVELS: Final = 32
 """The most values that an attribute keeps as a context; more are put together."""
 _BINS: Final = 16
-_AT_FIRST: Final = 32  # the share of records that is searched before anything is learned
 _RENEW: Final = 0.08  # predictions are renewed when so many more records are known
 _FEWEST: Final = 48
 _LARGE: Final = 64
 
 
 def binned(counts: Codes, bins: int) -> Codes:
-    """Put neighbouring values together so that each bin holds about as many records.
+    """Put neighbouring values together in about so many bins that hold about as many records.
 
-    >>> binned(np.array([5, 1, 1, 3]), 2).tolist()
-    [0, 1, 1, 1]
+    A value that many records share has a bin of its own; the others share the rest.
+
+    >>> binned(np.array([50, 1, 1, 3, 2, 1]), 3).tolist()
+    [0, 1, 1, 1, 2, 2]
     """
-    middle = np.cumsum(counts) - counts / 2
-    raw = np.floor(middle / counts.sum() * bins).astype(np.int64)
-    return np.unique(raw, return_inverse=True)[1].reshape(-1)
+    heavy = np.zeros(len(counts), np.bool_)
+    while True:
+        free = bins - int(np.count_nonzero(heavy))
+        rest = int(counts[~heavy].sum())
+        more = ~heavy & (counts * max(free, 1) > rest)
+        if free < 2 or not more.any():
+            break
+        heavy |= more
+    light = np.where(heavy, 0, counts)
+    middle = np.cumsum(light) - light / 2
+    raw = np.floor(middle / max(rest, 1) * max(free, 1)).astype(np.int64)
+    new = np.ones(len(counts), np.bool_)
+    new[1:] = (raw[1:] != raw[:-1]) | heavy[1:] | heavy[:-1]
+    return np.cumsum(new) - 1
 
 
 def _turns(sizes: Codes) -> Codes:
@@ -52,12 +64,16 @@ def _turns(sizes: Codes) -> Codes:
 class Stage(Splits):
     """The search for one attribute in groups of records that agree on all earlier ones.
 
+    One in `at_first` groups is searched before anything is learned.
+
     Args:
         rules: What thresholds tell.
         histogram: The attribute's values in the whole table.
         sizes: The records of each group.
         contexts: For each earlier attribute, the number of each group's value (or bin).
     """
+
+    at_first = 32
 
     def __init__(
         self, rules: Rules, histogram: Histogram, sizes: Codes, contexts: list[Codes]
@@ -102,8 +118,8 @@ class Stage(Splits):
         Counted in records as well: a large group is worth many small ones.
         """
         groups, over = len(self.sizes), self._next - self._groups
-        by_group = max(groups // _AT_FIRST, _FEWEST, over) - self._groups
-        by_record = max(self.rules.n // _AT_FIRST, _FEWEST, self.settled) - self.flying
+        by_group = max(groups // self.at_first, _FEWEST, over) - self._groups
+        by_record = max(self.rules.n // self.at_first, _FEWEST, self.settled) - self.flying
         if self.flying and (by_group < over // 16 or by_record < self.settled // 16):
             return 0
         if by_group <= 0 or by_record <= 0:

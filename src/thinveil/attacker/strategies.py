@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from thinveil.attacker import linear, published
+from thinveil.attacker import counting, linear, published
 from thinveil.attacker.search import Axis, Rules, Search, Values, exceeds, settled
 from thinveil.errors import TooManyQueries, UsageError
 from thinveil.language.claims import Claim
@@ -28,6 +28,7 @@ class Strategy:
         estimate: Bounds the queries beforehand; None where there is no need to.
         asks_twice: Whether membership asks the printed pair of questions.
         beliefs: Whether groups of records are searched by carrying beliefs about them.
+        learns: Whether the attack learns what is likely while it asks.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Strategy:
     estimate: Callable[[Rules, Sequence[Axis], int], int] | None = None
     asks_twice: bool = False
     beliefs: bool = False
+    learns: bool = False
 
     def column(
         self, rules: Rules, axis: Axis, s: int, found: Values | None = None
@@ -90,6 +92,7 @@ class Strategy:
 
 
 STRATEGIES: Final = {
+    "adaptive": Strategy("adaptive", counting.count, published.values, published.only, learns=True),
     "linear": Strategy(
         "linear", linear.count, linear.values, linear.only, estimate=linear.most_queries
     ),
@@ -99,14 +102,13 @@ STRATEGIES: Final = {
     "published": Strategy(
         "published", published.count, published.values, published.only, asks_twice=True
     ),
+    "thrifty": Strategy("thrifty", counting.count, published.values, published.only, learns=True),
 }
 """All strategies by name, sorted."""
 
 
-AUTO: Final = "auto"
-"""Stands for the strategy that fits a mechanism best."""
-EXISTENCE: Final = "existence"
-"""What attacks on mechanisms without counts go by: there is one way to search, and no choice."""
+USUAL: Final = "adaptive"
+"""The strategy where the user names none."""
 
 
 def strategy_for(name: str, claim: Claim) -> str:
@@ -115,16 +117,13 @@ def strategy_for(name: str, claim: Claim) -> str:
     Raises:
         UsageError: The strategy counts, and the mechanism shows no counts.
     """
-    if not claim.counts:
-        if name not in (AUTO, EXISTENCE):
-            raise UsageError(
-                f"--strategy {name}: the mechanism {claim.name} shows which records exist, not "
-                "counts; leave the strategy out"
-            )
-        return EXISTENCE
-    if name != AUTO:
-        return strategy_named(name).name
-    return "published" if claim.reads_exactly else "posterior"
+    strategy = strategy_named(name)
+    if not claim.counts and not strategy.learns:
+        raise UsageError(
+            f"--strategy {name}: the mechanism {claim.name} shows which records exist, not "
+            "counts; use adaptive or thrifty"
+        )
+    return strategy.name
 
 
 def strategy_named(name: str) -> Strategy:

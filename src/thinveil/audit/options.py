@@ -8,16 +8,13 @@ from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Final
 
-from thinveil.attacker import existence, table, targeted
-from thinveil.attacker.bits import else_by_bits
+from thinveil.attacker import targeted
 from thinveil.attacker.care import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
 from thinveil.attacker.fixed import noise_test
-from thinveil.attacker.found import Found
-from thinveil.attacker.search import Attack
-from thinveil.attacker.strategies import AUTO, EXISTENCE, strategy_for, strategy_named
-from thinveil.attacker.wording import worded
+from thinveil.attacker.strategies import USUAL, strategy_for
+from thinveil.attacker.thrifty import STATES, WINDOWS, Thrift
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
-from thinveil.errors import SchemaError, UsageError
+from thinveil.errors import UsageError
 from thinveil.language.claims import POSTS, Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
@@ -48,7 +45,10 @@ class Options:
         max_queries: How many answers the curator gives at most.
         cache: Whether the curator always gives the same question the same answer.
         universe: "unbounded" or "bounded".
-        strategy: The strategy's name; "auto" takes the one that fits the mechanism.
+        strategy: The strategy's name.
+        effort: For the thrifty strategy, how many hypotheses a window weighs.
+        windows: For the thrifty strategy, how many windows ask side by side.
+        boxes_only: For the thrifty strategy, whether to do without unions of boxes.
         attack: The attack's name.
         columns: The columns to find, where the attack wants some.
         people: What is known about each person (or, for a count, the predicate).
@@ -79,7 +79,10 @@ class Options:
     max_queries: int | None = None
     cache: bool = False
     universe: str = "unbounded"
-    strategy: str = AUTO
+    strategy: str = USUAL
+    effort: int | None = None
+    windows: int | None = None
+    boxes_only: bool = False
     attack: str = "dataset"
     columns: tuple[str, ...] = ()
     people: tuple[Mapping[str, str], ...] = ()
@@ -105,6 +108,7 @@ class Options:
             raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
         self.care()
         self.strategy_for(self.claim())
+        self.thrift()
         if self.claim().k is None and self.k != 1:
             raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
         if self.epsilons and self.k not in (1, len(self.epsilons)):
@@ -190,9 +194,26 @@ class Options:
                 noise_test(claim, self.test)
             if name == "posterior":
                 raise UsageError("--test: the posterior strategy has a way of its own")
-            if name == AUTO and claim.counts:
-                name = "published"
         return strategy_for(name, claim)
+
+    def thrift(self) -> Thrift | None:
+        """Return how thrifty the attack is; None where its strategy is not.
+
+        Raises:
+            UsageError: A setting makes no sense, or the strategy has no use for it.
+        """
+        if self.strategy == "thrifty":
+            states = STATES if self.effort is None else self.effort
+            windows = WINDOWS if self.windows is None else self.windows
+            return Thrift(states, windows, self.boxes_only)
+        for name, given in (
+            ("--effort", self.effort is not None),
+            ("--windows", self.windows is not None),
+            ("--boxes-only", self.boxes_only),
+        ):
+            if given:
+                raise UsageError(f"{name} is for --strategy thrifty")
+        return None
 
     def schedule(self, claim: Claim) -> Schedule:
         """Return how the claimed loss is shared out."""
@@ -241,100 +262,6 @@ class Options:
         if self.min_epsilon is not None:
             least = float(exact_epsilon(self.min_epsilon, "--min-epsilon"))
         return Policies(least, self.max_queries, self.cache)
-
-    def attack_on(self, facts: PublicFacts) -> Attack[Found]:
-        """Return the attack, made for a target of which only public facts are known.
-
-        Raises:
-            UsageError: Something asked for does not fit the schema.
-        """
-        care = self.care(facts.records * len(facts.schema))
-
-        def attack(facts: PublicFacts) -> Attack[Found]:
-            made = self._attack(facts, care)
-            if self.attack != "dataset":
-                return worded(facts, care, made)
-            nothing = table.nothing_of(facts, self.widths(facts.schema))
-            return worded(facts, care, made, lambda: nothing)
-
-        try:
-            return else_by_bits(facts, attack(facts), attack, self.test in (None, SEQUENTIAL))
-        except SchemaError as error:
-            raise UsageError(str(error)) from None
-
-    def _attack(self, facts: PublicFacts, care: Care) -> Attack[Found]:
-        schema = facts.schema
-        name = self.strategy_for(facts.claim)
-        if name == EXISTENCE:
-            return self._existence(facts, care)
-        strategy = strategy_named(name)
-        columns = [schema.column(name) for name in self.columns]
-        widths = self.widths(schema)
-        if self.attack == "dataset":
-            order = [schema.column(name) for name in self.order]
-            return table.table(facts, strategy, order, widths, self.force, care)
-        if self.attack == "column":
-            return table.columns(facts, strategy, columns, widths, self.force, care)
-        if self.attack == "count":
-            return table.count(facts, strategy, self.box_of(facts), self.force, care)
-        people = self.codes_of_people(facts)
-        if self.attack == "membership":
-            return targeted.membership(facts, strategy, people, care)
-        if self.attack == "uniqueness":
-            return targeted.uniqueness(facts, people, self.present, care)
-        wanted = self._wanted(facts, people)
-        for name in (*self.priors, *self.precision):
-            if schema.column(name) not in wanted:
-                raise UsageError(f"the column {name!r} is not searched, so it takes no bounds")
-        priors = {
-            schema.column(name): _span(schema[schema.column(name)], text)
-            for name, text in self.priors.items()
-        }
-        return targeted.attributes(
-            facts,
-            strategy,
-            people,
-            wanted,
-            widths=widths,
-            priors=priors,
-            force=self.force,
-            care=care,
-        )
-
-    def _wanted(self, facts: PublicFacts, people: Sequence[targeted.Person]) -> list[int]:
-        """Return the columns to find of people."""
-        schema = facts.schema
-        columns = [schema.column(name) for name in self.columns]
-        overlap = [schema[column].name for column in columns if column in people[0]]
-        if overlap:
-            raise UsageError(f"the column {overlap[0]!r} is both known and to be found")
-        unknown = [column for column in range(len(schema)) if column not in people[0]]
-        if not unknown:
-            raise UsageError("every column is known already: there is nothing to find")
-        return columns or unknown
-
-    def _existence(self, facts: PublicFacts, care: Care) -> Attack[Found]:
-        """Return the attack on a mechanism that shows which records exist."""
-        schema, widths = facts.schema, self.widths(facts.schema)
-        if self.attack == "dataset":
-            order = [schema.column(name) for name in self.order]
-            return existence.table(facts, order, widths, care)
-        if self.attack == "column":
-            wanted = [schema.column(name) for name in self.columns]
-            return existence.columns(facts, wanted, widths, care)
-        if self.attack == "count":
-            return existence.exists(facts, self.box_of(facts), care)
-        if self.attack == "uniqueness":
-            raise UsageError(
-                f"the mechanism {facts.claim.name} shows which records exist, not how many: it "
-                "tells nothing of uniqueness"
-            )
-        people = self.codes_of_people(facts)
-        if self.attack == "membership":
-            return existence.membership(facts, people, care)
-        if self.priors:
-            raise UsageError(f"prior bounds are of no use against {facts.claim.name}")
-        return existence.attributes(facts, people, self._wanted(facts, people), widths, care)
 
     def box_of(self, facts: PublicFacts) -> dict[int, tuple[int, int]]:
         """Return the predicate of a count as a box."""
@@ -405,7 +332,7 @@ def _inside(attribute: Attribute, code: int) -> bool:
     return attribute.lower <= code <= attribute.upper
 
 
-def _span(attribute: Attribute, text: str) -> tuple[int, int]:
+def span(attribute: Attribute, text: str) -> tuple[int, int]:
     """Read "low..high", both ends included; ends between two steps are moved outwards."""
     low, dots, high = text.partition("..")
     try:
@@ -426,7 +353,7 @@ def _box(facts: PublicFacts, predicate: Mapping[str, str]) -> dict[int, tuple[in
         column = facts.schema.column(name)
         attribute = facts.schema[column]
         if ".." in text and attribute.kind != "category":
-            low, high = _span(attribute, text)
+            low, high = span(attribute, text)
             box[column] = (max(low, LOWEST), high + 1)
         else:
             code = _code(facts, column, text)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from thinveil.attacker.care import TESTS
-from thinveil.attacker.strategies import AUTO, STRATEGIES
+from thinveil.attacker.strategies import STRATEGIES, USUAL
 from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options
 from thinveil.audit.schedule import SPLITS
@@ -67,7 +67,10 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option(
     "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
 )
-@click.option("--strategy", type=click.Choice([AUTO, *STRATEGIES]), default=AUTO, show_default=True)
+@click.option("--strategy", type=click.Choice(STRATEGIES), default=USUAL, show_default=True)
+@click.option("--effort", type=int, metavar="N", help="Thrifty: hypotheses in a window. [512]")
+@click.option("--windows", type=int, metavar="N", help="Thrifty: windows side by side. [512]")
+@click.option("--boxes-only", is_flag=True, help="Thrifty: no unions of boxes.")
 @click.option("--attack", type=click.Choice(ATTACKS), default="dataset", show_default=True)
 @click.option("--column", multiple=True, help="A column to find (column, attribute).")
 @click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")
@@ -183,6 +186,9 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
         cache=given["cache"],
         universe=given["universe"],
         strategy=given["strategy"],
+        effort=given["effort"],
+        windows=given["windows"],
+        boxes_only=given["boxes_only"],
         attack=given["attack"],
         columns=given["column"],
         people=known,

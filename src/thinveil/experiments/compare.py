@@ -10,6 +10,7 @@ from typing import Any, Final
 from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
 from thinveil.attacker.found import Found, PeopleFound, PersonFound, TableFound
 from thinveil.attacker.strategies import strategy_for
+from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import Meter, Observer, Run, run
 from thinveil.audit.options import Options
 from thinveil.audit.schedule import DEFAULT
@@ -111,7 +112,7 @@ def attempt(data: Dataset, options: Options, observer: Observer, counter: Counte
     )
     start = time.perf_counter()
     ended = run(
-        options.attack_on(curator.facts),
+        attack_on(options, curator.facts),
         curator,
         options.schedule(curator.facts.claim),
         observer=observer,
