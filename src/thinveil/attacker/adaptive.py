@@ -23,7 +23,7 @@ from thinveil.attacker.search import Attack, Axis, Rules, Values, axes_of
 from thinveil.attacker.stages import LEVELS, Stage, binned
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.table import column_found, in_order, nothing_of
-from thinveil.attacker.thrifty import Thrift, ThriftyStage
+from thinveil.attacker.thrifty import Thrift, ThriftyColumns, ThriftyStage
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, QueryBatch
 
@@ -53,7 +53,11 @@ def table(
         facts, strategy, axes_of(facts, widths), lambda _: None, lambda: nothing, care
     )
     known = yield from histograms(
-        facts, axes, care, lambda done, _: About("histograms", 0.1 * done, lambda: nothing)
+        facts,
+        axes,
+        care,
+        lambda done, _: About("histograms", 0.1 * done, lambda: nothing),
+        None if thrift is None else ThriftyColumns(rules, axes, thrift),
     )
     ordered = _by_entropy(known, order)
     groups = _Groups(tuple(ordered), rules.n)

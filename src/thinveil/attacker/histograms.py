@@ -10,7 +10,7 @@ import numpy as np
 
 from thinveil.attacker.asking import zones_of
 from thinveil.attacker.care import Care
-from thinveil.attacker.search import Attack, Axis, Rules, scaled
+from thinveil.attacker.search import Attack, Axis, Rules, Values, scaled
 from thinveil.attacker.splits import Splits
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
@@ -47,13 +47,13 @@ class Histogram:
         return float(-(share * np.log2(share)).sum())
 
 
-class _Columns(Splits):
+class Columns(Splits):
     """Splits the domains of columns; an owner is a column, a place 0 is a missing value."""
 
     def __init__(self, rules: Rules, axes: Sequence[Axis]) -> None:
         super().__init__(rules)
         self._gap = np.array([axis.missing for axis in axes], np.int64)
-        self.found: list[list[tuple[int, int]]] = [[] for _ in axes]
+        self.found: list[Values] = [[] for _ in axes]
         self.left = np.full(len(axes), rules.n)
         self.told = np.zeros(len(axes))
 
@@ -93,7 +93,8 @@ def histograms(
     facts: PublicFacts,
     axes: Sequence[Axis],
     care: Care,
-    about: Callable[[float, Callable[[int], list[tuple[int, int]]]], About],
+    about: Callable[[float, Callable[[int], Values]], About],
+    columns: Columns | None = None,
 ) -> Attack[list[Histogram]]:
     """Find all values of each column with their counts.
 
@@ -102,9 +103,10 @@ def histograms(
         axes: The columns, with known limits.
         care: How sure decisions must be.
         about: Called each round with the settled share, and a way to look at a column's values.
+        columns: How to search; each column by itself unless given.
     """
     rules = Rules.of(facts)
-    columns = _Columns(rules, axes)
+    columns = columns or Columns(rules, axes)
     columns.begin(np.arange(len(axes)), np.array([axis.size for axis in axes], np.int64))
     base = np.array([axis.limits[0] - axis.missing for axis in axes], np.int64)
     column = np.array([axis.column for axis in axes], np.int64)
@@ -112,14 +114,14 @@ def histograms(
     gap = np.array([axis.missing for axis in axes], np.bool_)
     total = rules.n * len(axes)
 
-    def values(owner: int) -> list[tuple[int, int]]:
+    def values(owner: int) -> Values:
         return [
             (MISSING if gap[owner] and place == 0 else int(base[owner]) + place, size)
             for place, size in sorted(columns.found[owner])
         ]
 
     while columns.waiting:
-        nodes, threshold = columns.questions()
+        offsets, nodes, threshold = columns.unions()
         owner = columns.owner[nodes]
         low = base[owner] + columns.first[nodes]
         low = np.where(gap[owner] & (columns.first[nodes] == 0), MISSING, low)
@@ -131,6 +133,7 @@ def histograms(
             scaled(low, width[owner]),
             scaled(high, width[owner]),
             threshold,
+            offsets=offsets,
             about=about(1 - columns.left.sum() / total, values),
         )
         zone = yield from zones_of(facts, batch, care)

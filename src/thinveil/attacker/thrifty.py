@@ -7,13 +7,15 @@ variable, so that its three answers are about equally likely; no single record's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.histograms import Histogram
-from thinveil.attacker.search import Rules
+from thinveil.attacker.histograms import Columns, Histogram
+from thinveil.attacker.search import Axis, Rules
+from thinveil.attacker.splits import Splits
 from thinveil.attacker.stages import Stage
 from thinveil.attacker.windows import Windows
 from thinveil.errors import UsageError
@@ -23,7 +25,10 @@ STATES: Final = 512
 """How many hypotheses a window weighs, unless the user says otherwise."""
 WINDOWS: Final = 512
 """How many windows ask side by side, unless the user says otherwise."""
+BOXES: Final = 64
+"""The most boxes in one question: longer predicates are a burden to whoever answers them."""
 _VALUES: Final = 5  # a count of so many possible values goes into a window
+_SHARE: Final = 8  # columns share the windows out
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,47 +56,53 @@ class Thrift:
                 raise UsageError(f"{name} must be a whole number between {least} and {most:,}")
 
 
-class ThriftyStage(Stage):
-    """The search for one attribute in all groups, by windows."""
+class Windowed(Splits):
+    """Splits whose counts go into windows as soon as they have few possible values left.
 
-    at_first = 8
+    Boxes of one question must be disjoint, so nodes may belong to different pools of windows:
+    only those of one pool are asked about together.
+    """
 
-    def __init__(
-        self,
-        rules: Rules,
-        histogram: Histogram,
-        sizes: Codes,
-        contexts: list[Codes],
-        thrift: Thrift,
-    ) -> None:
-        super().__init__(rules, histogram, sizes, contexts)
-        self.windows = Windows(
-            records=rules.n,
-            k=rules.k,
-            hidden=rules.hidden,
-            windows=thrift.windows,
-            states=thrift.states,
-            most_boxes=1 if thrift.boxes_only else 64,
-            plain=thrift.plain,
-        )
+    pools: list[Windows]
+
+    def pool(self, nodes: Codes) -> Codes:
+        """Return the pool that each node belongs to."""
+        return np.zeros(len(nodes), np.int64)
+
+    def starved(self) -> bool:
+        """Return whether windows should make do with what they have: little will be added."""
+        return True
+
+    def open_pools(self, thrift: Thrift, many: int = 1, windows: int | None = None) -> None:
+        """Begin with empty windows."""
+        rules = self.rules
+        self.pools = [
+            Windows(
+                records=rules.n,
+                k=rules.k,
+                hidden=rules.hidden,
+                windows=windows or thrift.windows,
+                states=thrift.states,
+                most_boxes=1 if thrift.boxes_only else BOXES,
+                plain=thrift.plain,
+            )
+            for _ in range(many)
+        ]
         self._low = np.empty(1024, np.int64)
         self._price = np.empty((1024, _VALUES))
-
-    def room(self) -> int:
-        """Return how many groups may take their turn: no more than the windows have room for."""
-        return min(super().room(), max(self.windows.room, 0))
 
     @property
     def waiting(self) -> bool:
         """Whether there is anything to ask."""
-        return self.windows.busy or super().waiting
+        return len(self.counts) > 0 or any(pool.busy for pool in self.pools)
 
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Put counts of few values into windows; larger ones are narrowed down first."""
         one = self.size[nodes] == 1
         if one.any():
             chance = self.chance[nodes[one]]
-            self._offer(nodes[one], low[one], np.stack([1 - chance, chance], axis=1))
+            mass = np.stack([1 - chance, chance], axis=1)
+            self._offer(nodes[one], low[one], mass, np.ones(len(mass), np.int64))
         if not one.all():
             self._count(nodes[~one], low[~one], high[~one])
             self._hand_over()
@@ -99,13 +110,13 @@ class ThriftyStage(Stage):
     def _hand_over(self) -> None:
         """Move counts that have few possible values left from single questions to windows."""
         if self.rules.hidden:
-            return
+            return  # there may be gaps between the values left
         nodes, low, size, mass, cost = self.counts.take(_VALUES)
         if len(nodes):
             self.charge(nodes, cost)
             self._offer(nodes, low, mass, size - 1)
 
-    def _offer(self, nodes: Codes, low: Codes, mass: Floats, most: Codes | None = None) -> None:
+    def _offer(self, nodes: Codes, low: Codes, mass: Floats, most: Codes) -> None:
         """Give variables to the windows."""
         top = int(nodes.max()) + 1
         if top > len(self._low):
@@ -116,32 +127,85 @@ class ThriftyStage(Stage):
         self._low[nodes] = low
         with np.errstate(divide="ignore"):
             self._price[nodes, : mass.shape[1]] = -np.log2(mass / mass.sum(axis=1, keepdims=True))
-        if most is None:
-            most = np.full(len(nodes), mass.shape[1] - 1)
-        self.windows.offer(nodes, low, most, mass)
+        if len(self.pools) == 1:
+            self.pools[0].offer(nodes, low, most, mass)
+            return
+        pool = self.pool(nodes)
+        for each in np.unique(pool).tolist():
+            mine = pool == each
+            self.pools[each].offer(nodes[mine], low[mine], most[mine], mass[mine])
 
     def unions(self) -> tuple[Codes, Codes, Codes]:
         """Return where questions begin among the nodes, the nodes, and thresholds."""
-        final = self._next >= len(self.sizes) or not super().room()
-        offsets, nodes, threshold = self.windows.questions(final)
-        self._asked = len(threshold)
-        if not len(self.counts):
-            return offsets, nodes, threshold
-        row, more = self.counts.ask()
-        return (
-            np.concatenate([offsets, offsets[-1] + 1 + np.arange(len(row))]),
-            np.concatenate([nodes, self.counts.key[row]]),
-            np.concatenate([threshold, more]),
-        )
+        final = self.starved()
+        sizes, nodes, thresholds = [], [], []
+        self._asked: list[tuple[Windows, int]] = []
+        for pool in self.pools:
+            if pool.busy:
+                offsets, some, threshold = pool.questions(final)
+                self._asked.append((pool, len(threshold)))
+                sizes.append(np.diff(offsets))
+                nodes.append(some)
+                thresholds.append(threshold)
+        if len(self.counts):
+            row, threshold = self.counts.ask()
+            sizes.append(np.ones(len(row), np.int64))
+            nodes.append(self.counts.key[row])
+            thresholds.append(threshold)
+        ends = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return ends, np.concatenate(nodes), np.concatenate(thresholds)
 
     def learn(self, zone: Codes) -> None:
         """Take in the zones of the questions asked last."""
-        nodes, values = self.windows.learn(zone[: self._asked])
-        self.charge(nodes, self._price[nodes, values])
-        counts = self._low[nodes] + values
+        told, counts = [], []
+        start = 0
+        for pool, asked in self._asked:
+            nodes, values = pool.learn(zone[start : start + asked])
+            start += asked
+            self.charge(nodes, self._price[nodes, values])
+            told.append(nodes)
+            counts.append(self._low[nodes] + values)
         if len(self.counts):
-            counted, found, cost = self.counts.tell(zone[self._asked :])
-            self.charge(counted, cost)
-            nodes, counts = np.concatenate([nodes, counted]), np.concatenate([counts, found])
+            nodes, count, cost = self.counts.tell(zone[start:])
+            self.charge(nodes, cost)
+            told.append(nodes)
+            counts.append(count)
             self._hand_over()
-        self.split(nodes, counts)
+        self.split(np.concatenate(told), np.concatenate(counts))
+
+
+class ThriftyStage(Windowed, Stage):
+    """The search for one attribute in all groups, by windows."""
+
+    at_first = 16
+
+    def __init__(
+        self,
+        rules: Rules,
+        histogram: Histogram,
+        sizes: Codes,
+        contexts: list[Codes],
+        thrift: Thrift,
+    ) -> None:
+        super().__init__(rules, histogram, sizes, contexts)
+        self.open_pools(thrift)
+
+    def room(self) -> int:
+        """Return how many groups may take their turn: no more than the windows have room for."""
+        return min(super().room(), max(self.pools[0].room, 0))
+
+    def starved(self) -> bool:
+        """Return whether few groups or none will be added for a while."""
+        return self._next >= len(self.sizes) or not super().room()
+
+
+class ThriftyColumns(Windowed, Columns):
+    """The search for the values of whole columns, each column by windows of its own."""
+
+    def __init__(self, rules: Rules, axes: Sequence[Axis], thrift: Thrift) -> None:
+        super().__init__(rules, axes)
+        self.open_pools(thrift, len(axes), max(thrift.windows // _SHARE, 1))
+
+    def pool(self, nodes: Codes) -> Codes:
+        """Return the column of each node."""
+        return self.owner[nodes]
