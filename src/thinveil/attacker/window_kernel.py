@@ -21,6 +21,8 @@ U13, U17, U56 = np.uint64(13), np.uint64(17), np.uint64(56)
 M1, M2, M4 = (np.uint64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F))
 ONES = np.uint64(0x0101010101010101)
 SLOTS = 64
+DRAFT = 256
+"""How many hypotheses stand for a long list while subsets are compared, at least."""
 TINY = 1e-200
 FLOOR = 1e-9
 NOTHING = 1e-10
@@ -102,6 +104,30 @@ def best_cut(sums: Array, most: int, base: int, n: int, k: int, hidden: bool) ->
     return best, at
 
 
+def draft(state: Array, weight: Array, size: int, seed: Any, some: Array, even: Array) -> int:
+    """Copy hypotheses to compare subsets by: all, or a fair sample of a long list."""
+    most = max(DRAFT, len(some) // 4)
+    if size <= 2 * most:
+        some[:size] = state[:size]
+        even[:size] = weight[:size]
+        return size
+    step = 1.0 / most
+    due = step * (np.int64(seed >> U17) % 1024) / 1024.0
+    total = 0.0
+    taken = 0
+    for i in range(size):
+        total += weight[i]
+        many = 0
+        while due < total and taken + many < most:
+            many += 1
+            due += step
+        if many > 0:
+            some[taken] = state[i]
+            even[taken] = many * step
+            taken += 1
+    return taken
+
+
 def choose(
     first: int,
     last: int,
@@ -127,6 +153,8 @@ def choose(
     """Choose subset (a mask of slots) and threshold for the windows first..last - 1."""
     sums = np.zeros(2 * SLOTS + 2)
     kept = np.zeros(state.shape[1])
+    some = np.zeros(state.shape[1], np.uint64)
+    even = np.zeros(state.shape[1])
     order = np.zeros(SLOTS, np.int64)
     for w in range(first, last):
         count = slots[w]
@@ -143,7 +171,8 @@ def choose(
         best = 0.0
         best_bits, best_set = U0, U0
         best_base, best_boxes = 0, 0
-        seed = random[w]
+        seed = following(random[w])
+        drafted = draft(state[w], kept, size[w], seed, some, even)
         singles = count if lonely[w] or count == 1 else 0
         rounds = singles if singles else tries
         for attempt in range(rounds):
@@ -173,7 +202,7 @@ def choose(
                         members |= U1 << np.uint64(s)
             if bits == U0:
                 continue
-            most = tally(state[w], kept, size[w], bits, sums)
+            most = tally(some, even, drafted, bits, sums)
             score, at = best_cut(sums, most, add, n, k, hidden)
             if score > best:
                 best = score
@@ -201,7 +230,7 @@ def choose(
                     continue
                 left -= 1
                 add = best_base + sign * base[w, slot]
-                most = tally(state[w], kept, size[w], bits, sums)
+                most = tally(some, even, drafted, bits, sums)
                 score, at = best_cut(sums, most, add, n, k, hidden)
                 if score > best:
                     best = score
@@ -209,7 +238,11 @@ def choose(
                     best_bits, best_base, best_boxes = bits, add, size_now
                     best_set ^= bit
                     since = 0
-        if best == 0.0 and not singles:  # nothing found at random: some single slot separates
+        if drafted < size[w] and best_bits != U0:  # the last word have all hypotheses
+            most = tally(state[w], kept, size[w], best_bits, sums)
+            best, at = best_cut(sums, most, best_base, n, k, hidden)
+            threshold[w] = at
+        if best == 0.0:  # nothing found at random: some single slot separates
             for slot in range(count):
                 most = tally(state[w], kept, size[w], mask[w, slot], sums)
                 score, at = best_cut(sums, most, base[w, slot], n, k, hidden)

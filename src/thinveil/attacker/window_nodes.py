@@ -232,7 +232,8 @@ class Nodes:
             keep = np.concatenate([ranges(start[live], stop[live]), *self._rare.values()])
             moved = np.zeros(self._end + 1, np.int64)
             moved[keep] = np.arange(len(keep))
-            shift = np.where(live, moved[start] - start, 0)
+            shift = np.zeros(len(live), np.int64)
+            shift[live] = moved[start[live]] - start[live]
             for name in ("start", "mid", "stop"):
                 self.columns[name] += shift
             self._rare = {flip: moved[rare] for flip, rare in self._rare.items()}
