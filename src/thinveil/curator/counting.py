@@ -49,6 +49,7 @@ Digit = tuple[int, int]
 
 _GENERAL: Final = -1  # the width of a range that is no single (coarse) value
 _FEW_WIDTHS: Final = 3
+_MANY_GROUPS: Final = 16  # so many times more groups than ranges are not worth preparing for
 _CHUNK: Final = 4_000_000
 _TABLE_SPAN: Final = 2_000_000
 
@@ -123,25 +124,71 @@ def _place(among: Codes, wanted: Codes, lost: Flags) -> Codes:
 
 
 @dataclass(slots=True)
+class _Lone:
+    """How many records each group has and the value of its first: one is compared directly.
+
+    A last entry stands for a group without records; it is the one at -1.
+    """
+
+    size: Codes
+    value: Codes
+
+    @staticmethod
+    def of(keys: Codes, values: Codes, base: int, groups: int) -> _Lone | None:
+        """Return None where few groups have a single record."""
+        if groups <= len(keys) // 2:
+            return None
+        starts = np.flatnonzero(np.diff(keys // base, prepend=-1))
+        size = np.diff(starts, append=[len(keys), len(keys)])
+        value = values[keys[starts] % base]
+        return _Lone(size, np.append(value, MISSING))
+
+
+@dataclass(slots=True)
 class _Index:
     """Records in order of (group, value of one column), as one sorted array of keys."""
 
     keys: Codes
     ranks: _Ranks
     base: int
+    groups: int
+    lone: _Lone | None = None
     starts: tuple[int, Codes] | None = None
 
-    def positions(self, group: Codes, end: Codes) -> Codes:
-        """Return how many records stand before (group, end)."""
+    def inside(self, group: Codes, low: Codes, high: Codes) -> Codes:
+        """Return how many records of each group lie in each range."""
+        if self.lone is None:
+            return self.between(group, low, high)
+        size = self.lone.size[group]
+        value = self.lone.value[group]
+        inside: Codes = ((low <= value) & (value < high)) * size
+        if len(several := np.flatnonzero(size > 1)):
+            inside[several] = self.between(group[several], low[several], high[several])
+        return inside
+
+    def between(self, group: Codes, low: Codes, high: Codes) -> Codes:
+        """Return the same by positions alone."""
+        start, end = self.positions(group, low, high)
+        inside: Codes = np.maximum(end - start, 0)
+        inside[group < 0] = 0
+        return inside
+
+    def positions(self, group: Codes, low: Codes, high: Codes) -> tuple[Codes, Codes]:
+        """Return how many records stand before (group, low) and before (group, high)."""
+        if len(low) * _MANY_GROUPS >= self.groups and (low == low[0]).all():
+            self._prepare(int(low[0]))
+        return self._before(group, low), self._before(group, high)
+
+    def _before(self, group: Codes, end: Codes) -> Codes:
         if self.starts is not None and end[0] == self.starts[0] and (end == end[0]).all():
             return self.starts[1][group]
         return np.searchsorted(self.keys, group * self.base + self.ranks.rank(end))
 
-    def prepare(self, end: int, groups: int) -> None:
+    def _prepare(self, end: int) -> None:
         """Remember the positions of one range end that a whole batch shares."""
         if self.starts is None or self.starts[0] != end:
             rank = self.ranks.rank(np.array([end]))
-            starts = np.searchsorted(self.keys, np.arange(groups) * self.base + rank)
+            starts = np.searchsorted(self.keys, np.arange(self.groups) * self.base + rank)
             self.starts = (end, starts)
 
 
@@ -213,17 +260,13 @@ class IndexCounter:
         self, plan: _Plan, part: _Part, column: int, cell: Codes, low: Codes, high: Codes
     ) -> Codes:
         group = plan.group[cell]
-        index, groups = self._index(part.digits, column)
+        index = self._index(part.digits, column)
         if column == WHOLE:
             low, high = np.zeros_like(group), np.ones_like(group)
-        if (low == low[0]).all():
-            index.prepare(int(low[0]), groups)
-        start, end = index.positions(group, low), index.positions(group, high)
         if part.general:
+            start, end = index.positions(group, low, high)
             return self._filtered(plan, part, column, cell, group, start, np.maximum(start, end))
-        inside: Codes = np.maximum(end - start, 0)
-        inside[group < 0] = 0
-        return inside
+        return index.inside(group, low, high)
 
     def _filtered(
         self,
@@ -314,10 +357,12 @@ class IndexCounter:
         base = len(values) + 1
         return groups.ids * base + place, _Ranks.of(values), base, number
 
-    def _index(self, digits: tuple[Digit, ...], column: int) -> tuple[_Index, int]:
-        def make() -> tuple[_Index, int]:
-            keys, ranks, base, number = self._keys(digits, column)
-            return _Index(np.sort(keys), ranks, base), number
+    def _index(self, digits: tuple[Digit, ...], column: int) -> _Index:
+        def make() -> _Index:
+            keys, ranks, base, groups = self._keys(digits, column)
+            keys = np.sort(keys)
+            lone = _Lone.of(keys, ranks.values, base, groups)
+            return _Index(keys, ranks, base, groups, lone)
 
         return self._indexes.get_or((digits, column), make)
 

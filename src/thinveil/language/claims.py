@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final, Literal, Protocol
 
 import numpy as np
@@ -405,14 +406,13 @@ class Extent:
         )
         return empty, full
 
-    def shares(self, columns: Sequence[int], low: Codes, high: Codes, of: list[int]) -> Floats:
-        """Return about which share of all possible values each range holds, a row a box."""
-        shares = np.empty(low.shape)
-        for place, (column, full) in enumerate(zip(columns, of, strict=True)):
-            first, end = np.maximum(low[:, place], self.low[column]), high[:, place]
-            inside = np.minimum(end, self.end[column]).astype(np.float64) - first
-            gap = self.missing[column] & (low[:, place] == MISSING) & (end > MISSING)
-            shares[:, place] = (np.maximum(inside, 0.0) + gap) / max(full, 1)
+    def shares(self, columns: Codes | Sequence[int], low: Codes, high: Codes) -> Floats:
+        """Return about which share of its column's possible values each range holds."""
+        columns = np.asarray(columns)
+        first, end, gaps = self.low[columns], self.end[columns], self.missing[columns]
+        inside = _distance(np.maximum(low, first), np.minimum(high, end))
+        gap = gaps & (low == MISSING) & (high > MISSING)
+        shares: Floats = (inside + gap) / np.maximum(_distance(first, end) + gaps, 1.0)
         return shares
 
     def sizes(self, columns: Sequence[int], low: Codes, high: Codes) -> list[list[int]]:
@@ -439,6 +439,7 @@ class Constants:
     _cells: Cells | None = None
     _empty: Flags | None = None
     _full: Flags | None = None
+    _share: Floats | None = None
 
     def among(self, batch: QueryBatch) -> Flags:
         """Return, for each question, whether its predicate is always true or always false."""
@@ -451,6 +452,7 @@ class Constants:
             else:
                 self._empty = np.zeros(len(cells), np.bool_)
                 self._full = np.ones(len(cells), np.bool_)
+            self._share = None
             self._cells = cells
         assert self._empty is not None
         assert self._full is not None
@@ -463,21 +465,60 @@ class Constants:
         return self._unions(batch, empty)
 
     def _unions(self, batch: QueryBatch, empty: Flags) -> Flags:
-        """Judge unions by their exact volume: disjoint boxes fill the universe or do not."""
+        """Judge unions by their exact volume: disjoint boxes fill the universe or do not.
+
+        Shares of the universe, first those of whole cells, tell which unions come near.
+        """
         assert batch.offsets is not None
-        never = np.logical_and.reduceat(empty, batch.offsets[:-1])
-        columns = batch.columns()
-        low, high = batch.ranges(columns)
+        cells = batch.cells
+        if self._share is None:
+            shares = self.extent.shares(np.array(cells.columns, np.int64), cells.low, cells.high)
+            self._share = np.prod(shares, axis=1)
+        starts = batch.offsets[:-1]
+        constant: Flags = np.logical_and.reduceat(empty, starts)
+        share = self._share[batch.cell]
+        if (np.add.reduceat(share, starts) > _NEAR).any():
+            own = self.extent.shares(batch.column, batch.low, batch.high)
+            share = share * np.where(batch.column == WHOLE, 1.0, own)
+            near = np.add.reduceat(share, starts) > _NEAR
+            if near.any():
+                constant[near] |= self._fill(batch, near)
+        return constant
+
+    def _fill(self, batch: QueryBatch, some: Flags) -> Flags:
+        """Tell which of some unions hold every possible record, by whole numbers."""
+        assert batch.offsets is not None
+        sizes = np.diff(batch.offsets)
+        mine = np.repeat(some, sizes)
+        ends = np.concatenate([[0], np.cumsum(sizes[some])])
+        part = replace(
+            batch,
+            cell=batch.cell[mine],
+            column=batch.column[mine],
+            low=batch.low[mine],
+            high=batch.high[mine],
+            threshold=batch.threshold[some],
+            offsets=ends,
+            repeats=1,
+        )
+        columns = part.columns()
         everything = np.full((1, len(columns)), MISSING), np.full((1, len(columns)), INFINITE)
-        full = self.extent.sizes(columns, *everything)[0]
-        share = np.prod(self.extent.shares(columns, low, high, full), axis=1)
-        near = np.add.reduceat(share, batch.offsets[:-1]) > 1 - 1e-6  # all others fill less
-        always = np.zeros(len(never), np.bool_)
-        for question in np.flatnonzero(near).tolist():
-            part = slice(batch.offsets[question], batch.offsets[question + 1])
-            volumes = [_product(row) for row in self.extent.sizes(columns, low[part], high[part])]
-            always[question] = sum(volumes) == _product(full)
-        return never | always
+        full = _product(self.extent.sizes(columns, *everything)[0])
+        low, high = part.ranges(columns)
+        filled = []
+        for a, z in pairwise(ends.tolist()):
+            sizes_of = self.extent.sizes(columns, low[a:z], high[a:z])
+            filled.append(sum(map(_product, sizes_of)) == full)
+        return np.array(filled)
+
+
+_NEAR: Final = 1 - 1e-6  # boxes that hold a smaller share of the universe do not fill it
+
+
+def _distance(low: Codes, high: Codes) -> Floats:
+    """Return how many whole numbers lie from low to below high; the difference can pass 2^63."""
+    length = (high.astype(np.uint64) - low.astype(np.uint64)).astype(np.float64)
+    return np.where(low < high, length, 0.0)
 
 
 def _product(sizes: Sequence[int]) -> int:

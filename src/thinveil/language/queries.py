@@ -28,6 +28,8 @@ Flags = npt.NDArray[np.bool_]
 WHOLE: Final = -1
 """The column of a box that narrows its cell no further."""
 
+_LOOK: Final = 1000  # so many boxes are enough for a first look
+
 
 def codes(values: Any) -> Codes:
     """Return values as a read-only array of codes."""
@@ -52,6 +54,7 @@ class Cells:
     low: Codes
     high: Codes
     digest: bytes = field(init=False, repr=False)
+    _kinds: Kinds | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         low, high = codes(self.low), codes(self.high)
@@ -69,6 +72,13 @@ class Cells:
     def __len__(self) -> int:
         return len(self.low)
 
+    def kinds(self) -> Kinds:
+        """Tell which cells certainly lie apart; worked out once."""
+        if self._kinds is None:
+            object.__setattr__(self, "_kinds", Kinds.of(self.low, self.high))
+        assert self._kinds is not None
+        return self._kinds
+
     @staticmethod
     def everything() -> Cells:
         """Return the one cell that restricts nothing."""
@@ -83,6 +93,52 @@ class Cells:
         table = np.atleast_2d(np.asarray(values, dtype=np.int64))
         width = np.asarray(widths if len(widths) else [1] * len(columns), dtype=np.int64)
         return Cells(tuple(columns), table, table + np.where(table == MISSING, 1, width))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kinds:
+    """A number for each cell of a table; cells of different numbers lie apart.
+
+    Columns in which any two cells have equal or disjoint ranges (values, aligned steps, a
+    missing value) tell cells apart; cells with equal ranges in all of them are of one kind.
+
+    Args:
+        number: For each cell, its kind; cells that hold nothing may have any.
+        exact: Whether cells of one kind are the same box, unless they hold nothing.
+        filled: For each cell, whether it holds anything.
+    """
+
+    number: Codes
+    exact: bool
+    filled: Flags
+
+    @staticmethod
+    def of(low: Codes, high: Codes) -> Kinds:
+        """Return the kinds of cells, given their ranges."""
+        filled = np.all(low < high, axis=1)
+        lows, highs = low[filled], high[filled]
+        telling = [
+            place for place in range(low.shape[1]) if _apart(lows[:, place], highs[:, place])
+        ]
+        number = np.zeros(len(low), np.int64)
+        if telling:
+            starts = low[:, telling]
+            order = np.lexsort(starts.T)
+            starts = starts[order]
+            number[order[1:]] = np.cumsum((starts[1:] != starts[:-1]).any(axis=1))
+        return Kinds(number, len(telling) == low.shape[1], filled)
+
+
+def _apart(low: Codes, high: Codes) -> bool:
+    """Tell whether any two of these ranges, none of them empty, are equal or disjoint."""
+    if (high - low == 1).all():
+        return True
+    if len(low) > 2 * _LOOK and not _apart(low[:_LOOK], high[:_LOOK]):
+        return False
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], high[order]
+    equal = (low[1:] == low[:-1]) & (high[1:] == high[:-1])
+    return bool((equal | (high[:-1] <= low[1:])).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,25 +335,69 @@ def batch_of(
 def check_disjoint(batch: QueryBatch) -> None:
     """Refuse a batch in which two boxes of one question overlap.
 
+    Boxes that start from cells of different kinds lie apart. What is left is compared.
+
     Raises:
-        QueryError: Names the first question whose boxes overlap.
+        QueryError: Names the first question whose boxes overlap, of those with fewest boxes.
     """
     if batch.offsets is None:
         return
-    low, high = batch.ranges(batch.columns())
-    sizes = np.diff(batch.offsets)
-    for size in np.unique(sizes[sizes > 1]).tolist():
-        left, right = np.triu_indices(size, k=1)
-        questions = np.flatnonzero(sizes == size)
-        step = max(1, 1_000_000 // len(left))
-        for start in range(0, len(questions), step):
-            some = questions[start : start + step]
-            first = batch.offsets[some][:, None]
-            a, b = first + left, first + right
-            overlap = (np.maximum(low[a], low[b]) < np.minimum(high[a], high[b])).all(axis=2)
-            if overlap.any():
-                bad = int(some[overlap.any(axis=1).argmax()])
-                raise QueryError(f"question {bad} asks about boxes that overlap")
+    kinds, sizes = batch.cells.kinds(), np.diff(batch.offsets)
+    start = np.repeat(np.arange(len(sizes)) * len(batch.cells), sizes)
+    group = start + kinds.number[batch.cell]
+    ordered = np.sort(group)
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(shared):
+        return
+    place = np.minimum(np.searchsorted(shared, group), len(shared) - 1)
+    filled = kinds.filled[batch.cell] & ((batch.column == WHOLE) | (batch.low < batch.high))
+    some = np.flatnonzero((shared[place] == group) & filled)
+    overlap = (_same_cell if kinds.exact else _any_cells)(batch, some, group[some])
+    if len(overlap):
+        bad = np.searchsorted(batch.offsets, np.sort(some[overlap]), side="right") - 1
+        raise QueryError(f"question {bad[sizes[bad].argmin()]} asks about boxes that overlap")
+
+
+def _same_cell(batch: QueryBatch, some: Codes, group: Codes) -> Codes:
+    """Return places of boxes that overlap another of their group, where groups share a cell.
+
+    Only ranges of one column can lie apart, and then neighbours in order do.
+    """
+    column, low, high = batch.column[some], batch.low[some], batch.high[some]
+    order = np.lexsort((low, column, group))
+    left, right = order[:-1], order[1:]
+    apart = (column[left] == column[right]) & (column[left] != WHOLE) & (high[left] <= low[right])
+    clash: Codes = left[(group[left] == group[right]) & ~apart]
+    return clash
+
+
+def _any_cells(batch: QueryBatch, some: Codes, group: Codes) -> Codes:
+    """Return places of boxes that overlap another of their group, at least one a question.
+
+    All pairs whose ranges overlap in one column, the one with most starts, are compared.
+    """
+    columns = batch.columns()
+    low, high = (ends[some] for ends in batch.ranges(columns))
+    sweep = max(range(len(columns)), key=lambda place: len(np.unique(low[:_LOOK, place])))
+    order = np.lexsort((low[:, sweep], group))
+    low, high, group = low[order], high[order], group[order]
+    found: list[Codes] = []
+    left = np.arange(len(order))
+    for step in range(1, len(order)):
+        left = left[left < len(order) - step]
+        near = group[left] == group[left + step]
+        near &= low[left + step, sweep] < high[left, sweep]
+        left = left[near]
+        if not len(left):
+            break
+        overlap = np.ones(len(left), np.bool_)
+        for place in range(len(columns)):
+            start = np.maximum(low[left, place], low[left + step, place])
+            overlap &= start < np.minimum(high[left, place], high[left + step, place])
+        if overlap.any():
+            found.append(left[overlap])
+            left = left[~np.isin(group[left], group[left[overlap]])]
+    return order[np.concatenate(found)] if found else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
