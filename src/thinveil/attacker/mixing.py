@@ -17,12 +17,13 @@ from thinveil.language.queries import Codes, Flags, Floats
 
 _STRENGTH: Final = 1.0  # records added to both what was found and what was to be expected
 _START: Final = 0.1  # the weight of a context before anything is learned
-_HOLD: Final = 4.0  # how firmly the first weights are held
+_HOLD: Final = 12.0  # how firmly the first weights are held
 _FADING: Final = 0.97  # how fast earlier records are forgotten by the weights
 _SAMPLE: Final = 1500
 _STEPS: Final = 5
 _RANGE: Final = (-0.2, 1.2)
 _PAIRS: Final = 8
+_WIDE: Final = 24  # cells from which on it may help to smooth tables
 _LEARN: Final = 0.6  # the share of records whose tables are tried on the others
 _ENOUGH: Final = 1000  # records before pairs are looked for
 _PAIR_LEVELS: Final = 1024
@@ -52,6 +53,7 @@ class Mixer:
         self._found: list[tuple[Codes, Codes, Codes]] = []
         self._records = 0
         self._next_fit = 1
+        self._smooth = [False] * len(contexts)
         self._sampled = np.random.default_rng(0)
         self._base = self._log_left()
 
@@ -116,15 +118,23 @@ class Mixer:
             self._weigh(groups, cells, counts, 1)
             for context, table in zip(self._contexts, self._tables, strict=True):
                 _count(table, context[groups], cells, counts)
-        self._logs = [self._ratio(table) for table in self._tables]
+        self._logs = self._ratios()
         self._base = self._log_left()
 
-    def _ratio(self, table: Floats) -> Floats:
+    def _ratios(self) -> list[Floats]:
+        return [
+            self._ratio(table, smooth)
+            for table, smooth in zip(self._tables, self._smooth, strict=True)
+        ]
+
+    def _ratio(self, table: Floats, smooth: bool) -> Floats:
         """Return by how much each context changes the chance of each cell, as logarithms.
 
         Counts are compared with what they would be if the context did not matter.
         """
         expected = table.sum(axis=1, keepdims=True) * self._share
+        if smooth:
+            table, expected = _smoothed(table), _smoothed(expected)
         ratio: Floats = np.log((table + _STRENGTH) / (expected + _STRENGTH), dtype=np.float32)
         return ratio
 
@@ -167,36 +177,38 @@ class Mixer:
         learn = self._sampled.random(len(groups)) < _LEARN
         rest = ~learn
         if learn.any() and rest.any():
-            if self._singles > 1 and self._records >= _ENOUGH:
-                self._choose_pairs(groups, cells, counts, learn)
+            self._choose(groups, cells, counts, learn)
             self._fill(groups[learn], cells[learn], counts[learn])
-            self._logs = [self._ratio(table) for table in self._tables]
+            self._logs = self._ratios()
             self._weigh(groups[rest], cells[rest], counts[rest], _STEPS)
         self._fill(groups, cells, counts)
 
-    def _choose_pairs(self, groups: Codes, cells: Codes, counts: Codes, learn: Flags) -> None:
-        """Take the pairs of attributes that would have predicted best what was found."""
-        singles = [
-            self._trial(self._contexts[q], groups, cells, counts, learn)
-            for q in range(self._singles)
-        ]
-        gains = []
-        for a, b in combinations(range(self._singles), 2):
-            first, second = self._contexts[a], self._contexts[b]
-            levels = int(second.max()) + 1
-            if (int(first.max()) + 1) * levels > _PAIR_LEVELS:
-                continue
-            cost = self._trial(first * levels + second, groups, cells, counts, learn)
-            gains.append((min(singles[a], singles[b]) - cost, a, b))
-        gains.sort(reverse=True)
-        best = [(a, b) for gain, a, b in gains[:_PAIRS] if gain > 0]
+    def _choose(self, groups: Codes, cells: Codes, counts: Codes, learn: Flags) -> None:
+        """Choose what predicted best what was found: smooth tables or plain ones, and pairs."""
         keep = self._singles
         self._contexts = self._contexts[:keep]
-        for a, b in best:
-            pair = self._contexts[a] * (int(self._contexts[b].max()) + 1) + self._contexts[b]
-            self._contexts.append(pair)
-        self._weight = np.concatenate([self._weight[:keep], np.zeros(len(best))])
-        self._hessian = np.eye(len(self._weight)) * _HOLD
+        tried = [self._trial(each, groups, cells, counts, learn) for each in self._contexts]
+        self._smooth = [smooth for _, smooth in tried]
+        best: list[tuple[float, bool, int, int]] = []
+        if keep > 1 and self._records >= _ENOUGH:
+            for a, b in combinations(range(keep), 2):
+                if (pair := self._pair(a, b)) is not None:
+                    cost, smooth = self._trial(pair, groups, cells, counts, learn)
+                    best.append((min(tried[a][0], tried[b][0]) - cost, smooth, a, b))
+        for gain, smooth, a, b in sorted(best, reverse=True)[:_PAIRS]:
+            if gain > 0 and (pair := self._pair(a, b)) is not None:
+                self._contexts.append(pair)
+                self._smooth.append(smooth)
+        more = len(self._contexts) - keep
+        if more or len(self._weight) > keep:
+            self._weight = np.concatenate([self._weight[:keep], np.zeros(more)])
+            self._hessian = np.eye(len(self._weight)) * _HOLD
+
+    def _pair(self, a: int, b: int) -> Codes | None:
+        """Return two contexts as one; None where that would be too large."""
+        first, second = self._contexts[a], self._contexts[b]
+        levels = int(second.max()) + 1
+        return first * levels + second if (first.max() + 1) * levels <= _PAIR_LEVELS else None
 
     def _fill(self, groups: Codes, cells: Codes, counts: Codes) -> None:
         """Count records in all contexts anew."""
@@ -206,14 +218,26 @@ class Mixer:
 
     def _trial(
         self, context: Codes, groups: Codes, cells: Codes, counts: Codes, learn: Flags
-    ) -> float:
-        """Return what records cost, in nats each, that are predicted by one context alone."""
+    ) -> tuple[float, bool]:
+        """Return what records cost that are predicted by one context alone, and if smoothed."""
         table = self._empty(context)
         mine = context[groups]
         _count(table, mine[learn], cells[learn], counts[learn])
         rest = ~learn
-        logs = self._ratio(table)[mine[rest], cells[rest]]
-        return -float((logs * counts[rest]).sum()) / max(int(counts[rest].sum()), 1)
+        told = [
+            -float((self._ratio(table, smooth)[mine[rest], cells[rest]] * counts[rest]).sum())
+            for smooth in ((False, True) if self._cells >= _WIDE else (False,))
+        ]
+        return min(told) / max(int(counts[rest].sum()), 1), told[-1] < told[0]
+
+
+def _smoothed(table: Floats) -> Floats:
+    """Spread what was counted over neighbouring cells, so that sparse tables tell more."""
+    cells = table.shape[1]
+    wide = np.pad(table, ((0, 0), (2, 2)))
+    near = wide[:, 1 : cells + 1] + wide[:, 3 : cells + 3]
+    smoothed: Floats = (3 * table + 2 * near + wide[:, :cells] + wide[:, 4:]) / 9
+    return smoothed
 
 
 def _count(table: Floats, context: Codes, cells: Codes, counts: Codes) -> None:
