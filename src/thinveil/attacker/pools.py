@@ -1,0 +1,143 @@
+"""Testing for many things at once whether there is any of them.
+
+Where each of many stretches is almost surely empty, one question about all of them together
+settles most: "none" settles the whole set. After "some" the set is cut where its first part
+holds something as likely as not; if the first part holds nothing, the rest does, unasked; if it
+does, the rest is as unknown as it was and goes back to where sets are made from.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from thinveil.language.queries import Codes, Flags, Floats
+
+_HALF: Final = float(np.log(2.0))
+_ALONE: Final = 0.382  # what is likelier is asked by itself (the golden section, squared)
+_FULL: Final = 0.7  # a set that is less likely to hold something waits for more
+
+
+class Pools:
+    """Tests in sets, each named by a number.
+
+    Args:
+        most: The most tests in a set.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._ready = np.empty(0, np.int64)
+        self._rows = np.empty(0, np.int64)  # sets that hold something, one after the other
+        self._sizes = np.empty(0, np.int64)
+        self._parts = np.empty(0, np.int64)  # how much of each set is asked about now
+
+    def __len__(self) -> int:
+        return len(self._ready) + len(self._rows)
+
+    @property
+    def hot(self) -> int:
+        """How many sets are known to hold something."""
+        return len(self._sizes)
+
+    def add(self, tests: Codes) -> None:
+        """Add tests."""
+        self._ready = np.concatenate([self._ready, tests])
+
+    def questions(self, chance: Floats, kind: Codes, patient: bool) -> tuple[Codes, Codes]:
+        """Return where each question begins among the tests, and the tests.
+
+        Args:
+            chance: For every test, the chance that there is something.
+            kind: For every test, its kind; a set is of one kind.
+            patient: Whether sets that are not full may wait.
+        """
+        self._parts = self._halved(chance)
+        self._fill(chance, kind, patient)
+        starts = np.cumsum(self._sizes) - self._sizes
+        asked = self._rows[spans(starts, self._parts)]
+        return np.concatenate([[0], np.cumsum(self._parts)]), asked
+
+    def _halved(self, chance: Floats) -> Codes:
+        """Return how much of each set to ask about, so that both answers are likely."""
+        if not len(self._sizes):
+            return self._sizes
+        weight = np.cumsum(-np.log1p(-chance[self._rows]))
+        last = np.cumsum(self._sizes) - 1
+        before = np.concatenate([[0.0], weight[last[:-1]]])
+        some = -np.expm1(before - weight[last])
+        target = before - np.log1p(-some / 2)
+        after = np.minimum(np.searchsorted(weight, target), last)
+        lower = np.where(after > 0, weight[after - 1], 0.0)
+        first = last - self._sizes + 1
+        cut = np.where(weight[after] - target < target - lower, after + 1, after) - first
+        parts: Codes = np.minimum(np.maximum(cut, 1), self._sizes - 1)
+        return parts
+
+    def _fill(self, chance: Floats, kind: Codes, patient: bool) -> None:
+        """Make sets of what is ready, likely things first."""
+        ready = self._ready
+        if not len(ready):
+            return
+        ready = ready[np.lexsort((-chance[ready], kind[ready]))]
+        mine, of = chance[ready], kind[ready]
+        weight = np.maximum(-np.log1p(-mine), _HALF / self._most)
+        weight = np.where(mine > _ALONE, _HALF, weight)
+        total = np.cumsum(weight)
+        fresh = np.concatenate([[True], of[1:] != of[:-1]])
+        begin = np.flatnonzero(fresh)
+        base = (total - weight)[begin][np.cumsum(fresh) - 1]
+        number = np.floor((total - base - weight / 2) / _HALF)
+        first = np.flatnonzero(
+            fresh | np.concatenate([[True], (number[1:] != number[:-1]) | (mine[:-1] > _ALONE)])
+        )
+        sizes = np.diff(np.concatenate([first, [len(ready)]]))
+        wait = np.zeros(len(sizes), np.bool_)
+        if patient:
+            wait = (np.add.reduceat(weight, first) < _FULL * _HALF) & (sizes < self._most)
+        self._ready = ready[np.repeat(wait, sizes)]
+        self._rows = np.concatenate([self._rows, ready[np.repeat(~wait, sizes)]])
+        self._sizes = np.concatenate([self._sizes, sizes[~wait]])
+        self._parts = np.concatenate([self._parts, sizes[~wait]])
+
+    def learn(self, some: Flags, every: Flags) -> tuple[Codes, Flags, Flags]:
+        """Take in answers; return tests that are settled, whether there is something, or all.
+
+        Args:
+            some: For each question, whether there is something.
+            every: Whether there is nothing else at all.
+        """
+        rows, sizes, parts = self._rows, self._sizes, self._parts
+        starts = np.cumsum(sizes) - sizes
+        rest = sizes - parts
+        settled = every | (parts == 1)
+        yes = spans(starts[some & settled], parts[some & settled])
+        sure = spans((starts + parts)[~some & (rest == 1)], rest[~some & (rest == 1)])
+        no = spans(starts[~some], parts[~some])
+        back = spans((starts + parts)[some], rest[some])
+        on = some & ~settled
+        left = ~some & (rest > 1)
+        hot = np.concatenate(
+            [spans(starts[on], parts[on]), spans((starts + parts)[left], rest[left])]
+        )
+        self._ready = np.concatenate([self._ready, rows[back]])
+        self._rows = rows[hot]
+        self._sizes = np.concatenate([parts[on], rest[left]])
+        self._parts = self._sizes
+        done = np.concatenate([yes, sure, no])
+        held = np.zeros(len(done), np.bool_)
+        held[: len(yes) + len(sure)] = True
+        whole = np.zeros(len(done), np.bool_)
+        whole[: len(yes)] = np.repeat(every[some & settled], parts[some & settled])
+        return rows[done], held, whole
+
+
+def spans(starts: Codes, sizes: Codes) -> Codes:
+    """Return all places of stretches.
+
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)

@@ -1,0 +1,550 @@
+"""Which records exist, found with as few answers as beliefs allow (Bootstrap DP).
+
+An answer tells none, some or all. First come the values of all columns (`domains`); after that
+only values that occur are looked for. Then each attribute is found in all groups of records that
+agree on the attributes before it, each group a line (`frontiers`). Groups that are over teach how
+likely each value is beside others, and how many values to expect: the number of records is
+public, so the fewer of them are not accounted for by the groups, the surer it is that a group
+holds one. The thrifty form asks about many groups at once (`pools`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker import existence
+from thinveil.attacker.asking import zones_of
+from thinveil.attacker.care import Care
+from thinveil.attacker.cuts import Cut, find_cut
+from thinveil.attacker.domains import Domain, domains
+from thinveil.attacker.evidence import ABOVE, BELOW
+from thinveil.attacker.existence import _limited, _on_side
+from thinveil.attacker.found import ColumnsFound, TableFound
+from thinveil.attacker.frontiers import Frontiers
+from thinveil.attacker.mixing import Mixer
+from thinveil.attacker.pools import Pools, spans
+from thinveil.attacker.search import Attack, axes_of
+from thinveil.attacker.stages import CELLS, LEVELS, binned
+from thinveil.attacker.table import column_found, in_order, nothing_of
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Flags, Floats, QueryBatch
+
+MOST_BOXES: Final = 256
+"""The most boxes in a question of the thrifty form."""
+_AT_FIRST: Final = 16  # the share of groups that are searched before anything is learned
+_FEWEST: Final = 48
+_RENEW: Final = 0.08  # predictions are renewed when so much more is known
+_GUESS: Final = 0.5  # how often every value seems to have been seen before the first time
+_LEAST: Final = 1e-9
+
+
+class _Seen(Mixer):
+    """Predicts from what was found alone: how often a value occurs in the table is not known."""
+
+    def __init__(self, contexts: list[Codes], guess: Floats) -> None:
+        self._seen = guess.copy()
+        super().__init__(contexts, np.ones(len(guess), np.int64))
+        self._share = (guess / guess.sum()).astype(np.float32)
+
+    def refresh(self) -> None:
+        """Take in what was found since."""
+        for _, cells, counts in self._waiting:
+            np.add.at(self._seen, cells, counts)
+        self._share = (self._seen / self._seen.sum()).astype(np.float32)
+        super().refresh()
+
+    def _log_left(self) -> Floats:
+        logs: Floats = np.log(self._seen / self._seen.sum()).astype(np.float32)
+        return logs
+
+
+class Stage(Frontiers):
+    """The search for one attribute in groups of records that agree on all earlier ones.
+
+    Args:
+        domain: The values of the attribute.
+        contexts: For each earlier attribute, the number of each group's value (or bin).
+        rates: How many records each group was expected to have, before it was known to exist.
+        spare: How many records there are beside one of each group.
+        unions: Whether a question may be about more than one stretch of values.
+    """
+
+    def __init__(
+        self, domain: Domain, contexts: list[Codes], rates: Floats, spare: int, unions: bool
+    ) -> None:
+        groups, values = len(rates), len(domain.steps)
+        one = np.ones(groups)
+        super().__init__(
+            np.arange(groups),
+            np.zeros(groups, np.int64),
+            np.full(groups, values),
+            np.ones(groups, np.bool_),
+            one,
+            1 / np.maximum(rates, _LEAST),
+        )
+        self.domain, self.bits = domain, 0.0
+        self._contexts, self._rates, self._spare, self._unions = contexts, rates, spare, unions
+        self._values = values
+        self._seen = np.full(values, _GUESS)
+        self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
+        self._start = np.zeros(groups, np.int64)
+        self._down = np.zeros(groups, np.bool_)
+        self._order = np.random.default_rng(groups).permutation(groups)
+        self._next = 0
+        self.over = 0
+        self._many = np.zeros(groups, np.int64)
+        self._wave = np.full(groups, -1)
+        self._ahead: list[int] = []
+        self._held: list[list[tuple[Codes, Codes, Floats]]] = []
+        self._found: list[tuple[Codes, Codes, Floats]] = []
+        self.closed = np.zeros(groups, np.bool_)
+
+    # -- beliefs ---------------------------------------------------------------------------
+
+    def _set_cells(self, cell: Codes) -> None:
+        """Predict by cells of values from now on."""
+        cells = int(cell[-1]) + 1
+        self._cell = np.concatenate([cell, [cells]])
+        self._edge = np.searchsorted(cell, np.arange(cells + 1))
+        self._steps = int(np.ceil(np.log2(cells))) if cells > 1 else 0
+        self._coarse = cells < self._values
+        self._mixer = _Seen(self._contexts, np.bincount(cell, self._seen, cells).astype(float))
+        self._table = np.zeros((len(self.owner), cells + 1), np.float32)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._cumulated = np.concatenate([[0.0], np.cumsum(self._seen)])
+        if self._coarse:
+            first = self._edge[:-1]
+            share = self._seen / np.add.reduceat(self._seen, first)[self._cell[:-1]]
+            top = np.maximum.reduceat(share, first)
+            place = np.where(share == top[self._cell[:-1]], np.arange(self._values), self._values)
+            self._top, self._top_share = np.minimum.reduceat(place, first), top
+
+    def _sum(self, rows: Codes, place: Codes) -> Floats:
+        """Return how likely a value before a place is."""
+        cell = self._cell[place]
+        below: Floats = self._table[rows, cell].astype(np.float64)
+        if self._coarse:
+            inner = place > self._edge[cell]
+            if inner.any():
+                rows, place, cell = rows[inner], place[inner], cell[inner]
+                start, end = (
+                    self._cumulated[self._edge[cell]],
+                    self._cumulated[self._edge[cell + 1]],
+                )
+                share = (self._cumulated[place] - start) / (end - start)
+                below[inner] += share * (self._table[rows, cell + 1] - below[inner])
+        return below
+
+    def _place(self, rows: Codes, mass: Floats) -> Codes:
+        """Return the last place with at most so much before it."""
+        low = np.zeros(len(rows), np.int64)
+        high = np.full(len(rows), self._table.shape[1] - 2)
+        for _ in range(self._steps):
+            middle = (low + high + 1) // 2
+            fits = self._table[rows, middle] <= mass
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
+        if not self._coarse:
+            return low
+        start, end = self._cumulated[self._edge[low]], self._cumulated[self._edge[low + 1]]
+        below = self._table[rows, low]
+        inside = np.maximum(self._table[rows, low + 1] - below, 1e-12)
+        target = start + np.clip((mass - below) / inside, 0, 1) * (end - start)
+        place = np.searchsorted(self._cumulated, target, side="right") - 1
+        inner: Codes = np.minimum(np.maximum(place, self._edge[low]), self._edge[low + 1])
+        return inner
+
+    def _upto(self, rows: Codes, position: Codes) -> Floats:
+        """Return how likely a value before a position of a line is, plus a constant."""
+        values, down = self._values, self._down[rows]
+        place = np.where(down, values - position, self._start[rows] + position)
+        wrap = place > values
+        below = self._sum(rows, np.where(wrap, place - values, place))
+        return np.where(down, -below, below + wrap)
+
+    def mass(self, rows: Codes, low: Codes, high: Codes) -> Floats:
+        """Return how likely each group's values are to lie in a stretch of its line."""
+        return np.maximum(self._upto(rows, high) - self._upto(rows, low), 0.0)
+
+    def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
+        """Return how far to go for so much."""
+        values, down = self._values, self._down[rows]
+        target = self._upto(rows, low) + mass
+        wrap = target >= 1
+        place = self._place(rows, np.where(down, -target, target - wrap))
+        return np.where(down, values - 1 - place, place + wrap * values - self._start[rows])
+
+    def places(self, rows: Codes, position: Codes) -> Codes:
+        """Return the places of values from positions in lines."""
+        values = self._values
+        return np.where(
+            self._down[rows], values - 1 - position, (self._start[rows] + position) % values
+        )
+
+    # -- groups take their turn ------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is left to find."""
+        return self.over < len(self.owner)
+
+    def advance(self) -> Codes:
+        """Let further groups take their turn; return those that have something to ask."""
+        groups, flying = len(self.owner), self._next - self.over
+        room = max(groups // _AT_FIRST, _FEWEST, self.over) - flying
+        if self._next >= groups or (flying and room < self.over // 16) or room <= 0:
+            return self.owner[:0]
+        if self._coarse and self._table.shape[1] == 2 and self._next:
+            if flying:
+                return self.owner[:0]
+            self._learn_cells()
+        mine = self._order[self._next : self._next + room]
+        self._next += len(mine)
+        self._wave[mine] = len(self._ahead)
+        self._ahead.append(len(mine))
+        self._held.append([])
+        if self._mixer.waiting > max(_RENEW * self._mixer.records, 16):
+            self._mixer.refresh()
+            self._refresh()
+        rows = self._mixer.predict(mine)
+        self._head(mine, rows)
+        np.cumsum(rows, axis=1, out=rows)
+        rows[:, -1] = 1.0
+        self._table[mine, 1:] = rows
+        left = self.begin(mine)
+        self._close(mine)
+        return left
+
+    def _learn_cells(self) -> None:
+        """Cut the values into cells by what the first wave found."""
+        self._set_cells(binned(np.ceil(self._seen * 2).astype(np.int64), CELLS))
+        group, place, _ = _joined(self._found)
+        self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
+
+    def _head(self, rows: Codes, chance: Floats) -> None:
+        """Put the likeliest value of each group last: if nothing else is there, it is."""
+        if not self._unions:
+            self._down[rows] = chance[:, 0] > chance[:, -1]
+            return
+        best = np.argmax(chance * self._top_share if self._coarse else chance, axis=1)
+        self._start[rows] = ((self._top[best] if self._coarse else best) + 1) % self._values
+
+    def shared(self, rows: Codes) -> Codes:
+        """Let all lines end where there are no more records than values found."""
+        if self._spare:
+            return rows
+        known = self.known[rows]
+        self.end[rows] = np.where(known, self.high[rows], self.low[rows])
+        return rows[known]
+
+    def found(self, rows: Codes, places: Codes) -> None:
+        """Note values of groups."""
+        place = self.places(rows, places)
+        chance = np.maximum(self.mass(rows, places, places + 1), _LEAST)
+        self._spare -= int(np.count_nonzero(self._many[rows]))
+        self._many[rows] += 1
+        waves = self._wave[rows]
+        for wave in np.unique(waves).tolist():
+            mine = waves == wave
+            self._held[wave].append((rows[mine], place[mine], chance[mine]))
+
+    def charge(self, rows: Codes, bits: Floats) -> None:
+        """Add what answers were worth."""
+        self.bits += float(bits.sum())
+
+    def tell(self, rows: Codes, some: Flags, every: Flags) -> Codes:
+        """Take in answers; return the groups that go on."""
+        left = self.told(rows, some, every)
+        self._close(rows)
+        return left
+
+    def _close(self, rows: Codes) -> None:
+        """Note which groups are over; a wave is learned from when all of it is over."""
+        done = rows[(self.low[rows] >= self.end[rows]) & ~self.closed[rows]]
+        self.closed[done] = True
+        self.over += len(done)
+        waves, many = np.unique(self._wave[done], return_counts=True)
+        for wave, gone in zip(waves.tolist(), many.tolist(), strict=True):
+            self._ahead[wave] -= gone
+            if not self._ahead[wave]:
+                self._learn(wave)
+
+    def _learn(self, wave: int) -> None:
+        """Learn from a wave: which values are likely, and how many records groups have."""
+        group, place, chance = _joined(self._held[wave])
+        self._held[wave] = []
+        np.add.at(self._seen, place, 1.0)
+        self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
+        mine, number = np.unique(group, return_inverse=True)
+        prior = self._rates[mine]
+        rate = prior.copy()
+        for _ in range(6):
+            here = rate[number] * chance
+            records = np.bincount(number, here / -np.expm1(-np.maximum(here, _LEAST)))
+            rate = (1 + records) / (1 / np.maximum(prior, _LEAST) + 1)
+        self._found.append((group, place, rate[number] * chance))
+
+    def results(self) -> tuple[Codes, Codes, Floats]:
+        """Return group, place and rate of all that was found in groups that are over."""
+        held = [
+            (group, place, chance * self._rates[group])
+            for wave in self._held
+            for group, place, chance in wave
+        ]
+        group, place, rate = _joined([*self._found, *held])
+        done = self.closed[group]
+        group, place, rate = group[done], place[done], rate[done]
+        order = np.lexsort((place, group))
+        return group[order], place[order], rate[order]
+
+    def level(self, place: Codes) -> Codes | None:
+        """Return values as a context for later attributes: few numbers."""
+        if self._values == 1:
+            return None
+        if self._values <= LEVELS:
+            return place
+        return binned(np.ceil(self._seen * 2).astype(np.int64), LEVELS // 2)[place]
+
+
+def _joined(parts: list[tuple[Codes, Codes, Floats]]) -> tuple[Codes, Codes, Floats]:
+    if not parts:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    return (
+        np.concatenate([each[0] for each in parts]),
+        np.concatenate([each[1] for each in parts]),
+        np.concatenate([each[2] for each in parts]),
+    )
+
+
+# ---- the attack
+
+
+class _Groups:
+    """The records as far as they are known: groups that agree on all attributes found."""
+
+    def __init__(self, known: Sequence[Domain], records: int, cut: Cut | None) -> None:
+        self._domains = tuple(known)
+        self._axes = tuple(each.axis for each in known)
+        self._records, self._cut = records, cut
+        first = known[0]
+        if first.sides is None:
+            self.places = np.arange(len(first.steps))[:, None]
+            self.side = np.zeros(len(first.steps), np.int64)
+        else:
+            sides = [np.searchsorted(first.steps, each) for each in first.sides]
+            self.places = np.concatenate(sides)[:, None]
+            self.side = np.repeat([0, 1], [len(each) for each in sides])
+        groups = len(self.places)
+        self.rates = np.full(groups, records / groups)
+        self._contexts = [self.places[:, 0] % LEVELS] if groups > 1 else []
+        self.bits = [first.bits]
+
+    @property
+    def depth(self) -> int:
+        """How many attributes are known."""
+        return int(self.places.shape[1])
+
+    def cells(self) -> Cells:
+        """Return the groups as cells."""
+        cells = Cells.points(
+            tuple(axis.column for axis in self._axes[: self.depth]),
+            self._codes(self.places),
+            tuple(axis.width for axis in self._axes[: self.depth]),
+        )
+        return cells if self._cut is None else _on_side(cells, self._cut, self.side)
+
+    def _codes(self, places: Codes) -> Codes:
+        codes = np.empty(places.shape, np.int64)
+        for column in range(places.shape[1]):
+            codes[:, column] = self._domains[column].low(places[:, column])
+        return codes
+
+    def stage(self, unions: bool) -> Stage:
+        """Return the search for the next attribute."""
+        spare = self._records - len(self.places)
+        rates = self.rates * (spare / self.rates.sum())
+        return Stage(self._domains[self.depth], self._contexts, rates, spare, unions)
+
+    def take(self, stage: Stage) -> None:
+        """Split the groups by what was found of the next attribute."""
+        group, place, self.rates = stage.results()
+        self.bits.append(stage.domain.bits + stage.bits)
+        self.places = np.column_stack([self.places[group], place])
+        self.side = self.side[group]
+        self._contexts = [each[group] for each in self._contexts]
+        level = stage.level(place)
+        if level is not None:
+            self._contexts.append(level)
+
+    def found(self, stage: Stage | None = None) -> TableFound:
+        """Return the records as they are known, perhaps with one more attribute half found."""
+        places, known = self.places, np.full(len(self.places), self.depth)
+        if stage is not None:
+            group, place, _ = stage.results()
+            left = np.flatnonzero(~stage.closed)
+            places = np.vstack(
+                [
+                    np.column_stack([places[group], place]),
+                    np.column_stack([places[left], np.zeros(len(left), np.int64)]),
+                ]
+            )
+            known = np.concatenate([np.full(len(group), self.depth + 1), known[left]])
+        codes = self._codes(places)
+        codes[known == self.depth, self.depth :] = 0
+        rest = np.zeros((len(codes), len(self._axes) - codes.shape[1]), np.int64)
+        rows = np.column_stack([codes, rest, known])
+        if self._cut is not None:  # a coarse record may lie on both sides
+            rows = np.unique(rows, axis=0)
+        return TableFound(
+            tuple(axis.column for axis in self._axes),
+            rows[:, :-1],
+            rows[:, -1],
+            np.ones(len(rows), np.int64),
+            tuple(axis.width for axis in self._axes),
+            True,
+            tuple(self.bits),
+        )
+
+
+def table(
+    facts: PublicFacts,
+    order: Sequence[int] | None = None,
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+    thrifty: bool = False,
+) -> Attack[TableFound]:
+    """Find the distinct records of a table, learning what is likely on the way.
+
+    Args:
+        facts: What is public.
+        order: Columns to begin with, where the user wants a say.
+        widths: A coarser precision for some columns.
+        care: How sure decisions must be, where single answers do not tell.
+        thrifty: Whether to ask about many groups at once.
+    """
+    care = care or Care()
+    nothing = nothing_of(facts, widths)
+    cut = None
+    if facts.claim.hides_direction:
+        cut = yield from find_cut(facts, care, lambda: nothing)
+    axes = yield from _limited(facts, axes_of(facts, widths), cut, care, lambda: nothing)
+    known = yield from domains(
+        facts, axes, cut, care, lambda _, done: About("values", 0.1 * done, lambda: nothing)
+    )
+    ordered = _ordered(known, order, cut)
+    groups = _Groups(ordered, facts.records, cut)
+    for depth, domain in enumerate(ordered[1:], 1):
+        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[domain.axis.column].name}"
+        stage = groups.stage(thrifty)
+        yield from _search(facts, stage, groups, label, care, thrifty)
+        groups.take(stage)
+    return groups.found()
+
+
+def columns(
+    facts: PublicFacts,
+    wanted: Sequence[int],
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+) -> Attack[ColumnsFound]:
+    """Find the distinct values of columns, learning how dense they lie."""
+    care = care or Care()
+    axes = [axes_of(facts, widths)[each] for each in wanted]
+    cut = None
+    if facts.claim.hides_direction:
+        cut = yield from find_cut(facts, care, lambda: None)
+    axes = yield from _limited(facts, axes, cut, care, lambda: None)
+    known = yield from domains(
+        facts,
+        axes,
+        cut,
+        care,
+        lambda look, done: About("columns", done, lambda: _columns_found(look())),
+    )
+    return _columns_found(known)
+
+
+def _columns_found(known: Sequence[Domain]) -> ColumnsFound:
+    """Return the values of columns as codes; columns without any are left out."""
+    return ColumnsFound(
+        tuple(
+            replace(
+                column_found(each.axis, [(step, 1) for step in each.steps.tolist()]),
+                distinct=True,
+                bits=each.bits,
+            )
+            for each in known
+            if len(each.steps)
+        )
+    )
+
+
+attributes = existence.attributes
+"""The values among the records that fit each person: people are few, and nothing is learned."""
+
+
+def _ordered(known: Sequence[Domain], order: Sequence[int] | None, cut: Cut | None) -> list[Domain]:
+    """Sort attributes as the user says, the rest by the number of values; a cut's comes first."""
+    by_column = {each.axis.column: each for each in known}
+    axes = in_order([each.axis for each in known], order)
+    first = len(order or ())
+    rest = sorted((by_column[axis.column] for axis in axes[first:]), key=lambda one: len(one.steps))
+    ordered = [by_column[axis.column] for axis in axes[:first]] + rest
+    if cut is not None:
+        ordered.sort(key=lambda one: one.axis.column != cut.column)
+    return ordered
+
+
+def _search(
+    facts: PublicFacts, stage: Stage, groups: _Groups, label: str, care: Care, thrifty: bool
+) -> Attack[None]:
+    """Find one attribute in all groups."""
+    cells = groups.cells()
+    pools = Pools(MOST_BOXES // 2 if thrifty else 1)
+    of = len(facts.schema)
+    look = partial(groups.found, stage)
+    while stage.running:
+        pools.add(stage.advance())
+        if not len(pools):
+            continue
+        offsets, rows = pools.questions(stage.chance, groups.side, thrifty)
+        if not len(rows):
+            offsets, rows = pools.questions(stage.chance, groups.side, False)
+        done = (groups.depth + stage.over / len(stage.owner)) / of
+        batch = _batch(cells, stage, offsets, rows, About(label, 0.1 + 0.9 * done, look))
+        zone = yield from zones_of(facts, batch, care)
+        pools.add(stage.tell(*pools.learn(zone != BELOW, zone == ABOVE)))
+
+
+def _batch(cells: Cells, stage: Stage, offsets: Codes, rows: Codes, about: About) -> QueryBatch:
+    """Ask whether groups have anything up to where they are cut."""
+    first = stage.places(rows, stage.low[rows])
+    last = stage.places(rows, stage.cut[rows] - 1)
+    down = stage._down[rows]
+    first, last = np.where(down, last, first), np.where(down, first, last)
+    wrap = first > last
+    sizes = 1 + wrap
+    box = spans(np.arange(len(rows)), np.ones(len(rows), np.int64))
+    box = np.repeat(box, sizes)
+    second = np.concatenate([[False], box[1:] == box[:-1]])
+    begin, stop = first[box], last[box]
+    split = wrap[box]
+    stop = np.where(split & ~second, len(stage.domain.steps) - 1, stop)
+    begin = np.where(second, 0, begin)
+    ends = np.concatenate([[0], np.cumsum(sizes)])[offsets]
+    return QueryBatch(
+        cells,
+        rows[box],
+        np.full(len(box), stage.domain.axis.column),
+        stage.domain.low(begin),
+        stage.domain.high(stop),
+        np.zeros(len(offsets) - 1, np.int64),
+        offsets=None if len(box) == len(offsets) - 1 else ends,
+        about=about,
+    )
