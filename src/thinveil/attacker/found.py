@@ -20,6 +20,9 @@ class TableFound:
         widths: For each column, the precision in steps of its grid.
         distinct: Whether these are the different records, and how often each occurs is not
             known (Bootstrap DP); counts are then all 1.
+        bits: For each column, what it was worth under the attack's own beliefs, given the
+            columns before it; None where the attack has none (`codelength` fills it in).
+            Columns at the end of which nothing is known yet may be left off.
     """
 
     columns: tuple[int, ...]
@@ -28,16 +31,22 @@ class TableFound:
     counts: Codes
     widths: tuple[int, ...]
     distinct: bool = False
+    bits: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFound:
-    """The values of one column with their counts; all 1 where only existence is known."""
+    """The values of one column with their counts; all 1 where only existence is known.
+
+    Its bits are what it was worth under the attack's own beliefs, None where there are none;
+    so they are in all that follows. They do not tell two findings apart.
+    """
 
     column: int
     values: Values
     width: int = 1
     distinct: bool = False
+    bits: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,7 @@ class CountFound:
 
     count: int | None
     exists: bool | None = None
+    bits: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,7 @@ class PersonFound:
         matches: How many records fit.
         values: For each attribute found, its values among the matching records.
         prior_failed: Attributes whose prior bounds turned out wrong.
+        bits: What all of it was worth, the values included.
     """
 
     present: bool | None = None
@@ -72,6 +83,7 @@ class PersonFound:
     matches: int | None = None
     values: tuple[ColumnFound, ...] = ()
     prior_failed: tuple[int, ...] = ()
+    bits: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

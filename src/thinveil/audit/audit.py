@@ -11,7 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from thinveil.attacker.codelength import Span, code_length
 from thinveil.attacker.found import Found, TableFound
+from thinveil.audit.attacks import attack_on
+from thinveil.audit.bounds import bounds_of
 from thinveil.audit.driver import Observer, Run, run
 from thinveil.audit.options import Options, people_of
 from thinveil.audit.scoring import score
@@ -79,7 +82,7 @@ def audit(
         )
     if target is source:
         _check_settings(options, target)
-    attack = options.attack_on(target.facts)
+    attack = attack_on(options, target.facts)
     schedule = options.schedule(target.facts.claim)
     if recorded is None:
         header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
@@ -207,17 +210,40 @@ def _verdict(
     seconds: float,
     transcript: Transcript,
 ) -> Verdict:
-    found: Found | None = ended.found
     facts = target.facts
+    code = code_length(
+        ended.found,
+        facts,
+        _priors(options, facts.schema),
+        options.present,
+        asked=ended.meter.queries > 0,
+    )
+    found: Found | None = code.found
     whole = isinstance(found, TableFound) and truth is not None
+    schedule = options.schedule(facts.claim)
     return Verdict(
         options=options,
         facts=facts,
-        run=ended,
+        run=replace(ended, found=found),
         score=score(found, truth, options.seed) if whole else None,  # type: ignore[arg-type]
         result=result_of(found, options, facts, truth),
         seconds=seconds,
         seed=target.seed if isinstance(target, Curator) else None,
         transcript=None if transcript.path is None or transcript.empty else str(transcript.path),
         notice=transcript.notice,
+        code=code,
+        bounds=None
+        if truth is None
+        else bounds_of(found, code.total, facts.claim, schedule, truth),
     )
+
+
+def _priors(options: Options, schema: Schema) -> dict[int, Span]:
+    """Return in codes the bounds that the attack was told to believe in."""
+    priors = {}
+    for name, text in options.priors.items():
+        column = schema.column(name)
+        low, _, high = text.partition("..")
+        around = schema[column].around
+        priors[column] = around(low.strip())[0], around(high.strip())[1]
+    return priors

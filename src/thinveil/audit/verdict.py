@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from thinveil.attacker.care import SEQUENTIAL
+from thinveil.attacker.codelength import CodeLength
 from thinveil.attacker.found import (
     ColumnFound,
     ColumnsFound,
@@ -20,6 +21,7 @@ from thinveil.attacker.found import (
     TableFound,
 )
 from thinveil.attacker.search import Values
+from thinveil.audit.bounds import Bounds
 from thinveil.audit.driver import Run
 from thinveil.audit.options import Options
 from thinveil.audit.scoring import Score, coarse
@@ -47,6 +49,10 @@ def spelled(number: float) -> str:
     return f"{Decimal(short):f}" if number == 0 or 1e-9 <= abs(number) < 1e9 else short
 
 
+NO_CODE: Final = CodeLength(None, None, {})
+"""The code length of nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of an audit.
@@ -61,6 +67,8 @@ class Verdict:
         seed: The seed of the noise; None where the target draws its own.
         transcript: Where the transcript is kept, if it is.
         notice: Something the user should know about how the run went.
+        code: What was found in bits, and which beliefs that rests on.
+        bounds: What could not be beaten; None where there is no true table at hand.
     """
 
     options: Options
@@ -72,6 +80,8 @@ class Verdict:
     seed: int | None
     transcript: str | None = None
     notice: str = ""
+    code: CodeLength = NO_CODE
+    bounds: Bounds | None = None
 
     @property
     def exit_code(self) -> int:
@@ -95,8 +105,51 @@ class Verdict:
         """The claimed privacy loss of everything that was answered."""
         return float(self.run.spent) if self.facts.claim.protected else None
 
+    @property
+    def bits(self) -> float | None:
+        """The length in bits of a message that says what was found; None where nothing was.
+
+        Under the attack's own beliefs where it has some, else under even ones.
+        """
+        return self.code.total
+
+    @property
+    def bits_by_attribute(self) -> dict[str, float]:
+        """The same for each attribute that was searched, given those found before it."""
+        names = self.facts.schema.names
+        return {names[column]: bits for column, bits in sorted(self.code.columns.items())}
+
+    @property
+    def bits_basis(self) -> str:
+        """In a phrase, the beliefs that the bits rest on."""
+        if self.code.learned:
+            return "by what the attack believed while it asked"
+        if not self.code.columns:
+            return "every outcome taken as equally likely"
+        limits = "; limits as found where not public" if self.code.unlimited else ""
+        return f"all public values taken as equally likely{limits}"
+
+    @property
+    def questions_per_bit(self) -> float | None:
+        """Answers asked for each bit of what was found; None where no bit was."""
+        return self.run.meter.queries / self.bits if self.bits else None
+
+    @property
+    def questions_per_bit_by_attribute(self) -> dict[str, float | None]:
+        """The same for each attribute; None where it has no bits, or questions were repeated.
+
+        Questions that narrow no attribute are left out.
+        """
+        meter, asked = self.run.meter, self.run.meter.by_column.tolist()
+        once = meter.queries == meter.questions
+        return {
+            self.facts.schema.names[column]: asked[column] / bits if bits and once else None
+            for column, bits in sorted(self.code.columns.items())
+        }
+
     def to_plain(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
+        bits, per_bit = self.bits_by_attribute, self.questions_per_bit_by_attribute
         meter, score, names = self.run.meter, self.score, self.facts.schema.names
         return {
             "mechanism": self.facts.claim.name,
@@ -111,6 +164,12 @@ class Verdict:
             "rounds": meter.rounds,
             "trivial_questions": meter.trivial,
             "questions_by_attribute": dict(zip(names, meter.by_column[:-1].tolist(), strict=True)),
+            "bits": self.bits,
+            "bits_basis": None if self.bits is None else self.bits_basis,
+            "bits_by_attribute": bits,
+            "questions_per_bit": self.questions_per_bit,
+            "questions_per_bit_by_attribute": per_bit,
+            "bounds": None if self.bounds is None else self.bounds.to_plain(),
             "epsilon_claimed": self.epsilon_claimed,
             "budget": self.options.schedule(self.facts.claim).describe(),
             "epsilons": [float(each) for each in self.options.epsilons] or None,
@@ -133,6 +192,8 @@ class Verdict:
                     "recovered": each.recovered,
                     "guessed": each.guessed,
                     "of": each.of,
+                    "bits": bits.get(each.name),
+                    "questions_per_bit": per_bit.get(each.name),
                 }
                 for each in score.attributes
             ],
@@ -292,6 +353,7 @@ def result_of(
                 "column": schema[each.column].name,
                 "values": _values(schema, each),
                 "exact": _matches(each, truth, None),
+                "bits": each.bits,
             }
             for each in found.columns
         ]
@@ -301,12 +363,13 @@ def result_of(
             "count": found.count,
             **({} if facts.claim.counts else {"exists": found.exists}),
             "correct": _right(found, truth, options, facts),
+            "bits": found.bits,
         }
     if isinstance(found, PeopleFound):
         people = []
         fitting = None if truth is None else _fitting(facts, truth, options)
         for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
-            entry: dict[str, Any] = {"known": dict(known), "correct": None}
+            entry: dict[str, Any] = {"known": dict(known), "correct": None, "bits": person.bits}
             if fitting is not None and person != PersonFound():
                 rows = fitting[number]
                 entry["correct"] = _fits(person, len(rows)) and all(

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from thinveil.audit.bounds import Bounds
 from thinveil.audit.verdict import Verdict, many, spelled
 from thinveil.experiments.rows import Row
 
@@ -54,6 +55,7 @@ def _figures(verdict: Verdict) -> Table:
         ("answers asked for", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
         *_errors(verdict),
+        *_bits(verdict),
         ("seconds", f"{verdict.seconds:.2f}"),
     ]
     if meter.trivial:
@@ -93,20 +95,54 @@ def _errors(verdict: Verdict) -> list[tuple[str, str]]:
     ]
 
 
+def _bits(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how much was found, what it cost, and how that compares."""
+    bits, bounds, meter = verdict.bits, verdict.bounds, verdict.run.meter
+    if bits is None:
+        return []
+    rows = [("bits found", f"{_short(bits)}, {verdict.bits_basis}")]
+    cost = verdict.questions_per_bit
+    if cost is not None:
+        what = "questions" if meter.queries == meter.questions else "answers"
+        rows.append((f"{what} a bit", f"{_short(cost)}{_at_best(bounds, cost)}"))
+    if bounds is not None and bounds.packed_bits is not None:
+        size = many(bounds.packed_bytes or 0, "byte")
+        rows.append(("true table packed by xz", f"{bounds.packed_bits:,} bits ({size})"))
+    elif bounds is not None and bounds.packed_left_out:
+        rows.append(("true table packed by xz", f"left out: {bounds.packed_left_out}"))
+    return rows
+
+
+def _at_best(bounds: Bounds | None, cost: float) -> str:
+    """Say how few questions a bit there could be, unless the table has fewer bits than that."""
+    if bounds is None or bounds.questions_per_bit is None:
+        return ""
+    best, told = _short(bounds.questions_per_bit), _short(bounds.bits_an_answer)
+    if cost < bounds.questions_per_bit:
+        return f" (the best to expect is {best}: the table is more regular than believed)"
+    return f" (at best {best}: an answer tells at most {told} bit{'' if told == '1' else 's'})"
+
+
+def _short(number: float) -> str:
+    """Write a figure with two digits after the point, or with three that count."""
+    return f"{number:,.0f}" if number >= 100 else spelled(float(f"{number:.3g}"))
+
+
 def _attributes(verdict: Verdict) -> Table:
     assert verdict.score is not None
-    table = _plain_table("attribute", "questions", "recovered", "guessed without asking")
+    table = _plain_table("attribute", "questions", "bits", "recovered", "guessed without asking")
     table.caption = (
         "share of the column's different values that are named, less values named wrongly"
         if verdict.score.distinct
         else "share of the column's values that are right; the guess spreads records evenly over "
         "the public values"
     )
-    asked = verdict.run.meter.by_column.tolist()
+    asked, bits = verdict.run.meter.by_column.tolist(), verdict.bits_by_attribute
     for each, questions in zip(verdict.score.attributes, asked, strict=False):
         table.add_row(
             Text(each.name),
             f"{questions:,}",
+            f"{bits[each.name]:,.0f}" if each.name in bits else "",
             f"{each.recovered / each.of:.1%}",
             f"{each.guessed / each.of:.1%}",
         )
