@@ -39,24 +39,34 @@ class CountBeliefs:
         self._known: tuple[Floats, Floats] | None = None
 
     def begin(
-        self, owner: Codes, size: Codes, evenly: bool = False, doubted: Codes | None = None
+        self,
+        owner: Codes,
+        size: Codes,
+        evenly: bool = False,
+        doubted: Codes | None = None,
+        prior: Floats | None = None,
     ) -> None:
         """Add beliefs for some owners: a count up to its size.
 
         For a single value, small counts are likelier, and all records having it is likelier
         than its neighbours. Over half a range (`evenly`) any count is as likely as another,
-        none and all more so. A doubted count (-1 for none) failed to be proved: it must gather
+        none and all more so; a prior, if there is one, says how likely each is, a row after the
+        other. A doubted count (-1 for none) failed to be proved: it must gather
         new evidence before it is believed again.
         """
         self._known = None
         ends = np.cumsum(size + 1) - 1
-        if evenly:
+        if prior is not None:
+            log = np.log(prior)
+        elif evenly:
             log = np.zeros(int((size + 1).sum()))
             log[ends] = log[ends - size] = np.log1p(_HALVES * size)
         else:
             log = -np.log(np.maximum(_ramp(size + 1), 1))
             log[ends] = np.log(1 / size + 0.25 * (np.log(size) + 1))
             log[ends - size] = np.log(_NONE * (np.log(size) + 1))
+        if doubted is not None and not evenly:
+            log[(ends - size)[doubted >= 0]] += _DOUBT / 2  # perhaps no record has the value
         if doubted is not None:
             log[(ends - size + doubted)[doubted >= 0]] -= _DOUBT
         self.owner = np.concatenate([self.owner, owner])

@@ -11,13 +11,13 @@ assumption about the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from thinveil.attacker.beliefs import CountBeliefs
 from thinveil.attacker.care import Care
-from thinveil.attacker.ladder import Ladders
+from thinveil.attacker.ladder import Ladders, Start
 from thinveil.attacker.proofs import Proofs, Speed, Test, at_least, speed
 from thinveil.attacker.reading import Laws, cut_up, risky, spread, undecided, weighed
 from thinveil.attacker.search import (
@@ -43,6 +43,31 @@ _MANY: Final = {False: 4, True: 8}  # records that make a group large, by hidden
 _WIDE: Final = 4  # and how many values it must have room for
 _TRIES: Final = 100  # how often one search may begin anew before its target is disbelieved
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
+_HASTY_TRIES: Final = 6  # how often, where what cannot be found may be looked for elsewhere
+
+
+class Prior(Protocol):
+    """What is likely of the values of groups before they are searched. Conforms: `Outlook`."""
+
+    def ladders(self, low: Codes, top: Codes) -> Ladders:
+        """Return ladders for values from low to top."""
+        ...
+
+    def start(self, group: Codes, low: Codes, top: Codes, records: Codes) -> Start:
+        """Return what is believed of the largest value of so many records of groups."""
+        ...
+
+    def halves(self, group: Codes, low: Codes, top: Codes) -> tuple[Codes, Floats]:
+        """Return where to halve ranges, and the chance of the upper half."""
+        ...
+
+    def counts(self, records: Codes, chance: Floats) -> Floats:
+        """Return how likely each count from 0 up to so many records is, one row after another."""
+        ...
+
+    def learn(self, records: Codes, chance: Floats, count: Codes) -> None:
+        """Take in how many records lay in upper halves."""
+        ...
 
 
 class Searches:
@@ -54,6 +79,9 @@ class Searches:
         sizes: How many records each group has, none of them missing a value.
         care: How sure proofs must be.
         found: What is known of each group already; values are added there.
+        prior: What is likely beforehand; None where all values are.
+        nats: How sure proofs must be where they are not the last word: they take no share of
+            the error, and a group that contradicts itself is `lost`. None where they are.
     """
 
     def __init__(
@@ -63,8 +91,12 @@ class Searches:
         sizes: Codes,
         care: Care,
         found: list[Values] | None = None,
+        prior: Prior | None = None,
+        nats: float | None = None,
     ) -> None:
         self._facts, self._axis, self._care = facts, axis, care
+        self._prior, self._hasty = prior, nats
+        self.lost = np.zeros(len(sizes), np.bool_)
         self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.k or 0
         lower, upper = axis.limits
         self._many = _MANY[facts.claim.hides_direction]
@@ -82,7 +114,9 @@ class Searches:
         self._doubted = np.full(groups, -1)  # the count that failed to be proved last
         self._nats = np.zeros(groups)
         self._tries = np.zeros(groups, np.int64)  # beginnings since something was proved last
-        self._ladders = Ladders(self._low, self._top)
+        self._chance = np.zeros(groups)  # of a record to lie in the upper half
+        make = Ladders if prior is None else prior.ladders
+        self._ladders = make(self._low, self._top)
         self._row = np.arange(groups)  # the row of each search among the ladders
         self._beliefs = CountBeliefs(facts.claim, facts.records)
         self._proof = Proofs.none()
@@ -196,6 +230,8 @@ class Searches:
             self._proof.led += self._lead(test, *told[3])
         self._judge_proofs()
         self._nominate()
+        if self.lost.any():
+            self._let_go()
 
     def _notice(self, answers: Answers) -> None:
         """Remember what answers cost, and give up where they can tell nothing."""
@@ -237,6 +273,10 @@ class Searches:
         failed = np.unique(proof.owner[proof.led <= _DOUBTED])
         if len(failed):
             by_value = np.unique(proof.owner[(proof.led <= _DOUBTED) & proof.of_value])
+            if self._prior is not None:  # the guess had much for it: doubt the count first
+                again = (self._value[failed] == self._low[failed]) | (self._tries[failed] % 3 == 0)
+                by_value = failed[again]
+                self._tries[failed] += ~again
             miscounted = np.setdiff1d(failed[~self._halving[failed]], by_value)
             # counted alike twice, it is the guess that is wrong: larger values were missed
             miscounted = miscounted[self._doubted[miscounted] != self._count[miscounted]]
@@ -256,6 +296,8 @@ class Searches:
         halved = self._halving[done]
         values, halves = done[~halved], done[halved]
         self._tries[done] = 0
+        if self._prior is not None and len(halves):
+            self._prior.learn(self._s[halves], self._chance[halves], self._count[halves])
         self._note(values, self._value[values], self._count[values])
         self._s[values] -= self._count[values]
         self._top[values] = self._value[values]
@@ -287,7 +329,7 @@ class Searches:
         self._top = np.concatenate([self._top, top])
         self._row = np.concatenate([self._row, np.arange(many) + self._ladders.rows])
         self._ladders.add(low, top)
-        for name in ("_phase", "_value", "_count", "_doubted", "_halving", "_nats", "_tries"):
+        for name in ("_phase", "_value", "_count", "_doubted", "_halving", "_nats", "_tries", "_chance"):
             mine = getattr(self, name)
             setattr(self, name, np.concatenate([mine, np.zeros(many, mine.dtype)]))
         self._fresh(np.arange(first, first + many))
@@ -299,8 +341,11 @@ class Searches:
         """
         self._doubted[searches] = -1
         self._tries[searches] += 1
-        if (self._tries[searches] > _TRIES).any():
-            raise contradiction()
+        over = self._tries[searches] > (_TRIES if self._hasty is None else _HASTY_TRIES)
+        if over.any():
+            if self._hasty is None:
+                raise contradiction()
+            self.lost[self.group[searches[over]]] = True
         room = self._top[searches] - self._low[searches]
         known = searches[room <= 1]
         self._note(known, self._low[known], self._s[known])
@@ -310,13 +355,43 @@ class Searches:
         self._halving[searches] = halving
         large = searches[halving]
         if len(large):
-            self._value[large] = (self._low[large] + self._top[large]) // 2
+            if self._prior is None:
+                self._value[large] = (self._low[large] + self._top[large]) // 2
             self._phase[large] = _COUNTING
             doubted = self._count[large] if failed else None
-            self._beliefs.begin(large, self._s[large], True, doubted)
+            if self._prior is None or failed:  # where it misled, the prior is not asked again
+                self._beliefs.begin(large, self._s[large], True, doubted)
+            else:
+                self._beliefs.begin(large, self._s[large], prior=self._halves(large))
         rest = searches[~halving & (room > 1)]
         self._phase[rest] = _GUESSING
-        self._ladders.begin(self._row[rest], self._low[rest], self._top[rest])
+        if failed and self._prior is not None:
+            nats = _DOUBTED * np.minimum(self._tries[rest], 4)
+            self._ladders.doubt(self._row[rest], self._value[rest], nats)
+            return
+        low, top = self._low[rest], self._top[rest]
+        start = None
+        if self._prior is not None:
+            start = self._prior.start(self.group[rest], low, top, self._s[rest])
+        self._ladders.begin(self._row[rest], low, top, start)
+
+    def _halves(self, large: Codes) -> Floats:
+        """Halve belief instead of ranges; return what is likely of the upper halves."""
+        assert self._prior is not None
+        self._value[large], self._chance[large] = self._prior.halves(
+            self.group[large], self._low[large], self._top[large]
+        )
+        return self._prior.counts(self._s[large], self._chance[large])
+
+    def _let_go(self) -> None:
+        """Stop searching groups that are lost."""
+        gone = self.lost[self.group] & (self._s > 0)
+        if gone.any():
+            self._s[gone] = 0
+            self._unknown[self.lost] = 0
+            self._beliefs.keep(~gone[self._beliefs.owner])
+            self._proof = self._proof.take(~gone[self._proof.owner])
+            self._end(np.flatnonzero(gone))
 
     def _end(self, searches: Codes) -> None:
         """Let go of the ladders of searches that are done, now and then."""
@@ -330,7 +405,8 @@ class Searches:
         """Begin to count how many records have the value guessed."""
         if len(searches):
             self._phase[searches] = _COUNTING
-            self._beliefs.begin(searches, self._s[searches])
+            doubted = None if self._prior is None else self._doubted[searches]
+            self._beliefs.begin(searches, self._s[searches], doubted=doubted)
 
     def _nominate(self) -> None:
         """Move guesses that are likely enough on to counting, and counts on to proofs."""
@@ -352,7 +428,7 @@ class Searches:
             self._count[owner] = count[settled]
             self._beliefs.keep(~settled)
             wrong = (self._count[owner] == 0) & ~self._halving[owner]
-            self._fresh(owner[wrong])
+            self._fresh(owner[wrong], failed=self._prior is not None)
             sure = np.concatenate([sure, owner[~wrong]])
         if len(sure):
             self._prove(sure)
@@ -360,7 +436,8 @@ class Searches:
     def _prove(self, searches: Codes) -> None:
         """Begin to prove, with fresh answers, that as many records have the value as found."""
         self._phase[searches] = _PROVING
-        self._nats[searches] = self._care.nats(len(searches))
+        hasty = self._hasty
+        self._nats[searches] = self._care.nats(len(searches)) if hasty is None else hasty
         value, count = self._value[searches], self._count[searches]
         some = count > 0
         mine = searches[some]

@@ -1,0 +1,507 @@
+"""The adaptive attack where a single answer does not tell its zone.
+
+Each attribute is searched by carrying beliefs (`posterior`), which start from what was learned
+of the records found before (`outlook`). On the way everything is checked only in haste: that
+every record is where it is thought to be is proved at the end, once for all its attributes.
+What cannot be proved is traced back to the last cell that surely holds it and searched again
+from there, with proofs. So the error bound rests on fresh answers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker import adaptive
+from thinveil.attacker.care import SEQUENTIAL, Care
+from thinveil.attacker.found import TableFound
+from thinveil.attacker.leaves import Claims, proved, proved_in_bulk
+from thinveil.attacker.limits import with_limits
+from thinveil.attacker.outlook import Outlook, View
+from thinveil.attacker.posterior import Searches
+from thinveil.attacker.reading import cut_up, risky
+from thinveil.attacker.search import Attack, Axis, Rules, axes_of, scaled
+from thinveil.attacker.stages import LEVELS, binned
+from thinveil.attacker.strategies import Strategy
+from thinveil.attacker.table import in_order, nothing_of
+from thinveil.attacker.thrifty import Thrift
+from thinveil.attacker.wording import varied
+from thinveil.errors import EvidenceError
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
+from thinveil.language.schema import MISSING
+
+_CHECK: Final = 6.0  # nats by which something is checked in haste
+_HASTE: Final = 0.01  # the chance that a whole attack in haste has to be done again
+_FIRST: Final = 32  # the share of records that is searched before anything is learned
+_FEW: Final = 48
+_ALMOST: Final = 0.05  # the share of a wave that may still run when the next one begins
+_LARGE: Final = 64
+_WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by doubles
+
+
+def table(
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Sequence[int] | None = None,
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+    thrift: Thrift | None = None,
+) -> Attack[TableFound]:
+    """Reconstruct the whole table from answers that tell little by themselves.
+
+    Args:
+        facts: What is public.
+        strategy: How missing values are counted while bounds are looked for.
+        order: Columns to begin with, where the user wants a say.
+        widths: A coarser precision for some columns.
+        care: How sure decisions must be.
+        thrift: How to ask about many groups at once; None asks about each by itself.
+    """
+    care = care or Care()
+    claim = facts.claim
+    bulk = thrift is not None and not thrift.boxes_only and not facts.policies.cache
+    if care.test != SEQUENTIAL:
+        return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+    if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
+        return (yield from _hasty(facts, strategy, order, widths, care, thrift, bulk))
+    rules = Rules.of(facts)
+    nothing = nothing_of(facts, widths)
+    axes = yield from with_limits(
+        facts, strategy, axes_of(facts, widths), lambda _: None, lambda: nothing, care
+    )
+    axes = in_order(axes, order)
+    tree = Tree(axes, rules.n)
+    for depth, axis in enumerate(axes):
+        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
+        stage = WeakStage(facts, axis, tree.sizes, tree.lost, tree.contexts, care)
+        look = partial(_look, tree, stage)
+        yield from _search(facts, stage, tree.cells(), care, label, depth / len(axes), look)
+        tree.grow(*stage.found(), stage.lost, stage.bits, stage.closed)
+    yield from _settle(facts, tree, care, bulk)
+    return tree.table()
+
+
+def _look(tree: Tree, stage: WeakStage) -> TableFound:
+    return tree.with_stage(*stage.found(), stage.closed)
+
+
+def _hasty(
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Sequence[int] | None,
+    widths: dict[int, int] | None,
+    care: Care,
+    thrift: Thrift | None,
+    bulk: bool,
+) -> Attack[TableFound]:
+    """Search in haste and prove all records at the end; where that fails, search with care."""
+    rules = Rules.of(facts)
+    quick = Care(_HASTE, care.most_repeats, 32 * rules.n * len(facts.schema))
+    quick.empty = care.empty
+    attack = adaptive.table(facts, strategy, order, widths, quick, thrift)
+    try:
+        batch = next(attack)
+        while True:
+            quick.words = max(quick.words, care.words)
+            answers = yield replace(batch, about=risky(batch.about, care))
+            care.words = max(quick.words, care.words)
+            batch = attack.send(answers)
+    except StopIteration as stop:
+        found: TableFound = stop.value
+    except EvidenceError:
+        return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+    if _constant(facts, axes_of(facts, widths)):
+        return found
+    cells = Cells.points(found.columns[:-1], found.codes[:, :-1], found.widths[:-1])
+    claims = Claims(cells, found.columns[-1], found.codes[:, -1], found.widths[-1], found.counts)
+    about = About("proving", 1.0, lambda: found)
+    sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
+    if sure.all():
+        return found
+    return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+
+
+def _constant(facts: PublicFacts, axes: Sequence[Axis]) -> bool:
+    """Tell whether a bounded universe has room for one record only, so that nothing is asked."""
+    bounded = facts.claim.universe == "bounded"
+    return bounded and all(axis.lower is not None and axis.size == 1 for axis in axes)
+
+
+def _codes(axis: Axis, place: Codes) -> Codes:
+    """Return the codes of places on an axis; missing values have the first place."""
+    steps = place + axis.limits[0] - axis.missing
+    if axis.missing:
+        steps = np.where(place == 0, MISSING, steps)
+    return scaled(steps, axis.width)
+
+
+# -- the records as far as they are thought to be known -----------------------------------
+
+
+class Tree:
+    """Groups of records that agree on all attributes searched so far, and how they came about.
+
+    Args:
+        axes: The attributes in the order in which they are searched.
+        records: How many records there are.
+    """
+
+    def __init__(self, axes: Sequence[Axis], records: int) -> None:
+        self.axes = list(axes)
+        self.n = records
+        self.places = np.empty((1, 0), np.int64)
+        self.sizes = np.array([records], np.int64)
+        self.lost = np.zeros(1, np.bool_)
+        self.contexts: list[Codes] = []
+        self.bits: list[float] = []
+        self.levels = [Level(self.places, self.sizes, np.zeros(1, np.int64))]
+        self.line = np.zeros((1, 1), np.int64)  # for each group, its forebears at all depths
+        self.bad: list[Codes] = []  # groups of each depth that could not be searched
+        self.known = np.zeros(1, np.int64)
+
+    @property
+    def depth(self) -> int:
+        """How many attributes were searched."""
+        return self.places.shape[1]
+
+    def codes(self, places: Codes) -> Codes:
+        """Return the codes of places, a column an attribute."""
+        codes = np.empty(places.shape, np.int64)
+        for column in range(places.shape[1]):
+            codes[:, column] = _codes(self.axes[column], places[:, column])
+        return codes
+
+    def cells(self, places: Codes | None = None) -> Cells:
+        """Return groups as cells."""
+        places = self.places if places is None else places
+        mine = self.axes[: places.shape[1]]
+        return Cells.points(
+            tuple(axis.column for axis in mine),
+            self.codes(places),
+            tuple(axis.width for axis in mine),
+        )
+
+    def grow(
+        self, group: Codes, place: Codes, size: Codes, lost: Flags, bits: float, closed: Flags
+    ) -> None:
+        """Split groups by what was found of the next attribute; some are lost on the way."""
+        newly = np.flatnonzero(lost & ~self.lost)
+        self.bad.append(newly)
+        stay = closed[group] & ~lost[group]
+        gone = np.flatnonzero(lost)
+        group = np.concatenate([group[stay], gone])
+        place = np.concatenate([place[stay], np.zeros(len(gone), np.int64)])
+        size = np.concatenate([size[stay], self.sizes[gone]])
+        self.lost = np.concatenate([np.zeros(int(stay.sum()), np.bool_), lost[gone]])
+        self.known = np.where(self.lost, self.known[group], self.depth + 1)
+        places = self.axes[self.depth].size
+        self.places = np.column_stack([self.places[group], place])
+        self.sizes = size
+        self.line = np.column_stack([self.line[group], np.arange(len(group))])
+        self.levels.append(Level(self.places, self.sizes, self.line[:, -2]))
+        self.contexts = [each[group] for each in self.contexts]
+        self.bits.append(bits)
+        seen, number = np.unique(place, return_inverse=True)
+        number = number.reshape(-1)
+        if len(seen) > 1 and places > 1:
+            if len(seen) > LEVELS:
+                weight = np.bincount(number, size).astype(np.int64)
+                number = binned(weight, LEVELS // 2)[number]
+            self.contexts.append(number)
+
+    def _table(self, places: Codes, known: Codes, sizes: Codes) -> TableFound:
+        codes = self.codes(places)
+        rest = np.zeros((len(codes), len(self.axes) - codes.shape[1]), np.int64)
+        return TableFound(
+            tuple(axis.column for axis in self.axes),
+            np.hstack([codes, rest]),
+            known,
+            sizes,
+            tuple(axis.width for axis in self.axes),
+            bits=tuple(self.bits),
+        )
+
+    def table(self) -> TableFound:
+        """Return the table as it is known."""
+        return self._table(self.places, self.known, self.sizes)
+
+    def with_stage(self, group: Codes, place: Codes, size: Codes, closed: Flags) -> TableFound:
+        """Return the table with one more attribute half found."""
+        done = closed[group] & ~self.lost[group]
+        left = np.flatnonzero(~closed | self.lost)
+        return self._table(
+            np.vstack(
+                [
+                    np.column_stack([self.places[group[done]], place[done]]),
+                    np.column_stack([self.places[left], np.zeros(len(left), np.int64)]),
+                ]
+            ),
+            np.concatenate([np.full(int(done.sum()), self.depth + 1), self.known[left]]),
+            np.concatenate([size[done], self.sizes[left]]),
+        )
+
+    def claims(self, depth: int, rows: Codes, places: Codes, sizes: Codes) -> Claims:
+        """Return the claim that so many records lie in each of some cells."""
+        axis = self.axes[depth - 1]
+        cells = self.cells(places[rows][:, : depth - 1])
+        code = _codes(axis, places[rows][:, depth - 1])
+        return Claims(cells, axis.column, code, axis.width, sizes[rows])
+
+    def regrow(self, depth: int, groups: Codes, places: Codes, sizes: Codes, owner: Codes) -> None:
+        """Put what was found again in the place of all that came from some groups."""
+        stay = ~np.isin(self.line[:, depth], groups)
+        line = np.full((len(places), self.line.shape[1]), -1)
+        level = groups[owner]
+        for each in range(depth, -1, -1):
+            line[:, each] = level
+            level = self.levels[each].parent[level]
+        self.places = np.vstack([self.places[stay], places])
+        self.sizes = np.concatenate([self.sizes[stay], sizes])
+        self.lost = np.concatenate([self.lost[stay], np.zeros(len(places), np.bool_)])
+        self.known = np.concatenate([self.known[stay], np.full(len(places), len(self.axes))])
+        self.line = np.vstack([self.line[stay], line])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """The groups at one depth: where they lie, how many records they hold, whence they came."""
+
+    places: Codes
+    sizes: Codes
+    parent: Codes
+
+
+# -- one attribute ------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _Wave:
+    """Groups that are searched together, by what was known when they began."""
+
+    groups: Codes
+    searches: Searches
+    view: View | None
+    records: int
+    over: bool = False
+
+
+class WeakStage:
+    """The search for one attribute in all groups; early ones teach the later ones.
+
+    Args:
+        facts: What is public.
+        axis: The attribute.
+        sizes: The records of each group.
+        lost: The groups that are not searched.
+        contexts: For each earlier attribute, the number of each group's value (or bin).
+        care: How sure decisions must be.
+    """
+
+    def __init__(
+        self,
+        facts: PublicFacts,
+        axis: Axis,
+        sizes: Codes,
+        lost: Flags,
+        contexts: list[Codes],
+        care: Care,
+    ) -> None:
+        self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
+        self._places = Axis(axis.column, 0, axis.size - 1)
+        self._outlook = Outlook(axis.size, contexts) if axis.size <= _WIDEST else None
+        self.lost = lost.copy()
+        self.closed = lost.copy()
+        self.bits = 0.0
+        shuffled = np.random.default_rng(len(sizes)).permutation(np.flatnonzero(~lost))
+        large = sizes[shuffled] >= max(int(sizes.sum()) // _LARGE, 2)
+        self._order = np.concatenate([shuffled[large], shuffled[~large]])
+        self._next = 0
+        self._waves: list[_Wave] = []
+        self._records = int(sizes.sum())
+        self._found: list[tuple[Codes, Codes, Codes]] = []
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is left to find."""
+        return self._next < len(self._order) or any(not wave.over for wave in self._waves)
+
+    @property
+    def done(self) -> float:
+        """The share of records that have a value."""
+        left = sum(wave.searches.left for wave in self._waves)
+        begun = sum(wave.records for wave in self._waves)
+        return (begun - left) / self._records
+
+    def advance(self) -> None:
+        """Begin another wave when hardly anything of the earlier ones is left."""
+        begun = sum(wave.records for wave in self._waves)
+        left = sum(wave.searches.left for wave in self._waves if not wave.over)
+        last = self._waves[-1].records if self._waves else 0
+        if self._next == len(self._order) or left > _ALMOST * last:
+            return
+        for wave in self._waves:
+            self._take(wave)
+        ahead = self._order[self._next :]
+        many = max(self._records // _FIRST, _FEW, begun)
+        some = int(np.searchsorted(np.cumsum(self._sizes[ahead]), many, side="right"))
+        groups = ahead[: max(some, min(_FEW, len(ahead)))]
+        self._next += len(groups)
+        view = None if self._outlook is None else self._outlook.view(groups)
+        sizes = self._sizes[groups]
+        searches = Searches(
+            self._facts, self._places, sizes, self._care, prior=view, nats=_CHECK
+        )
+        self._waves.append(_Wave(groups, searches, view, int(sizes.sum())))
+
+    def _take(self, wave: _Wave) -> None:
+        """Note what a wave has found, once all of it, or nearly so, is over."""
+        searches = wave.searches
+        if wave.over:
+            return
+        closed = np.array([searches.is_done(each) for each in range(len(wave.groups))], np.bool_)
+        fresh = closed & ~self.closed[wave.groups]
+        self.closed[wave.groups] |= closed
+        self.lost[wave.groups] |= searches.lost
+        wave.over = not searches.running
+        mine = np.flatnonzero(fresh & ~searches.lost)
+        many = [len(searches.found[each]) for each in mine.tolist()]
+        pairs = [pair for each in mine.tolist() for pair in searches.found[each]]
+        if not pairs:
+            return
+        value, size = np.array(pairs, np.int64).T
+        local = np.repeat(mine, many)
+        group = wave.groups[local]
+        self._found.append((group, value, size))
+        if self._outlook is not None and wave.view is not None:
+            self._outlook.learn(group, value, size)
+            self.bits += wave.view.bits(local, value, size)
+
+    def found(self) -> tuple[Codes, Codes, Codes]:
+        """Return group, place and number of records of all that is found."""
+        for wave in self._waves:
+            self._take(wave)
+        if not self._found:
+            none = np.empty(0, np.int64)
+            return none, none, none
+        group, place, size = (np.concatenate(part) for part in zip(*self._found, strict=True))
+        order = np.lexsort((place, group))
+        return group[order], place[order], size[order]
+
+    def asking(self) -> list[_Wave]:
+        """Return the waves that have something to ask."""
+        for wave in self._waves:
+            if not wave.over and not wave.searches.running:
+                self._take(wave)
+        return [wave for wave in self._waves if not wave.over]
+
+
+def _search(
+    facts: PublicFacts,
+    stage: WeakStage,
+    cells: Cells,
+    care: Care,
+    label: str,
+    done: float,
+    look: partial[TableFound],
+) -> Attack[None]:
+    """Find one attribute in all groups."""
+    axis, of = stage.axis, len(facts.schema)
+    while stage.running:
+        stage.advance()
+        waves = stage.asking()
+        if not waves:
+            continue
+        asked = [wave.searches.questions() for wave in waves]
+        cell = [
+            wave.groups[wave.searches.group[part[0]]]
+            for wave, part in zip(waves, asked, strict=True)
+        ]
+        low, high, threshold, repeats = (
+            np.concatenate([part[place] for part in asked]) for place in range(1, 5)
+        )
+        about = About(label, done + stage.done / of, look)
+        batch = QueryBatch(
+            cells,
+            np.concatenate(cell),
+            np.full(len(low), axis.column),
+            _codes(axis, low),
+            _codes(axis, high),
+            threshold,
+            repeats=repeats,
+            about=risky(about, care),
+        )
+        if facts.policies.cache and not facts.claim.reads_exactly:
+            batch = varied(facts, batch, repeats, care)
+        answers = yield batch
+        ends = np.cumsum([len(part[0]) for part in asked])
+        pieces = cut_up(answers, repeats, ends)
+        for wave, piece, part in zip(waves, pieces, asked, strict=True):
+            if piece is not None:
+                wave.searches.learn(part[3], piece, part[4])
+
+
+# -- proofs at the end, and what they find wrong ------------------------------------------
+
+
+def _settle(facts: PublicFacts, tree: Tree, care: Care, bulk: bool) -> Attack[None]:
+    """Prove all records; search again for those that are not where they were thought to be."""
+    if _constant(facts, tree.axes):
+        return
+    last = len(tree.axes)
+    about = About("proving", 1.0, tree.table)
+    rows = np.flatnonzero(~tree.lost)
+    wrong = [np.unique(each) for each in tree.bad]
+    if len(rows):
+        claims = tree.claims(last, rows, tree.places, tree.sizes)
+        sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
+        parents = tree.line[rows[~sure], last - 1]
+        wrong[last - 1] = np.union1d(wrong[last - 1], parents)
+    for depth in range(last - 1, -1, -1):
+        groups = wrong[depth].astype(np.int64)
+        if not len(groups):
+            continue
+        level = tree.levels[depth]
+        if depth:
+            claims = tree.claims(depth, groups, level.places, level.sizes)
+            sure = yield from proved(facts, claims, care, about)
+            wrong[depth - 1] = np.union1d(wrong[depth - 1], level.parent[groups[~sure]])
+            groups = groups[sure]
+        if len(groups):
+            yield from _again(facts, tree, depth, groups, care)
+
+
+def _again(facts: PublicFacts, tree: Tree, depth: int, groups: Codes, care: Care) -> Attack[None]:
+    """Search groups that surely hold their records once more, with proofs at each step."""
+    level = tree.levels[depth]
+    places, sizes, owner = level.places[groups], level.sizes[groups], np.arange(len(groups))
+    about = risky(About("searching again", 1.0, tree.table), care)
+    for axis in tree.axes[depth:]:
+        cells = tree.cells(places)
+        searches = Searches(facts, Axis(axis.column, 0, axis.size - 1), sizes, care)
+        while searches.running:
+            asker, low, high, threshold, repeats = searches.questions()
+            batch = QueryBatch(
+                cells,
+                searches.group[asker],
+                np.full(len(asker), axis.column),
+                _codes(axis, low),
+                _codes(axis, high),
+                threshold,
+                repeats=repeats,
+                about=about,
+            )
+            if facts.policies.cache and not facts.claim.reads_exactly:
+                batch = varied(facts, batch, repeats, care)
+            answers = yield batch
+            searches.learn(threshold, answers, repeats)
+        many = [len(each) for each in searches.found]
+        group = np.repeat(np.arange(len(sizes)), many)
+        value, sizes = np.array([p for each in searches.found for p in each], np.int64).T
+        places = np.column_stack([places[group], value])
+        owner = owner[group]
+    tree.regrow(depth, groups, places, sizes, owner)
