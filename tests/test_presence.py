@@ -74,7 +74,7 @@ def check(found: Any, data: Dataset, widths: dict[int, int] | None = None) -> No
 
 
 @every_form
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(world=worlds(**SMALL), data=st.data())
 def test_the_distinct_records_of_a_table(world: World, thrifty: bool, data: st.DataObject) -> None:
     schema = world.dataset.schema
@@ -86,7 +86,7 @@ def test_the_distinct_records_of_a_table(world: World, thrifty: bool, data: st.D
         assert found.columns[: len(order)] == tuple(order) or world.claim.hides_direction
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(worlds(**SMALL), st.data())
 def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> None:
     schema = world.dataset.schema
@@ -103,7 +103,7 @@ def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> No
 
 
 @every_form
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(world=worlds(columns=2, records=6, claim=BOOTSTRAPS))
 def test_what_is_found_so_far_exists(world: World, thrifty: bool) -> None:
     looks = []

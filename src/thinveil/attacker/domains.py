@@ -161,14 +161,8 @@ class _Lines(Frontiers):
 
     def _added(self, parent: Codes, low: Codes) -> Codes:
         """Add lines that take over from others at some place."""
-        rows = np.arange(len(self.owner), len(self.owner) + len(parent))
-        for name in ("owner", "end", "hits", "trials", "raw", "chance"):
-            mine = getattr(self, name)
-            setattr(self, name, np.concatenate([mine, mine[parent]]))
-        for name in ("low", "high", "cut", "_last"):
-            setattr(self, name, np.concatenate([getattr(self, name), low]))
-        self.known = np.concatenate([self.known, np.zeros(len(parent), np.bool_)])
-        return rows
+        self._last = np.concatenate([self._last, low])
+        return self.add(parent, low)
 
 
 def domains(

@@ -18,6 +18,8 @@ import numpy as np
 
 from thinveil.language.queries import Codes, Flags, Floats
 
+KINDS: Final = 24
+"""How many kinds of lines have chances of their own."""
 _EDGE: Final = 1e-6  # nothing is believed to be less likely than this
 _WHOLE: Final = 0.6  # all that is left is asked for at once, if it holds something less likely
 _MOST: Final = 9e18
@@ -70,9 +72,10 @@ class Frontiers:
         self.high = np.where(known, end, low)
         self.hits, self.trials = hits.copy(), trials.copy()
         self.cut = self.low.copy()
+        self.sort = np.zeros(len(owner), np.int64)
         self.raw = np.full(len(owner), 0.5)
         self.chance = np.full(len(owner), 0.5)
-        self.calibration = Calibration(2)
+        self.calibration = Calibration(2 * KINDS)
 
     # -- what subclasses say ---------------------------------------------------------------
 
@@ -83,6 +86,10 @@ class Frontiers:
     def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
         """Return the last places before which so much of the belief lies, counted from `low`."""
         raise NotImplementedError
+
+    def kind(self, rows: Codes) -> Codes:
+        """Return numbers below KINDS; lines with the same one are surprising in the same way."""
+        return np.zeros(len(rows), np.int64)
 
     def found(self, rows: Codes, places: Codes) -> None:
         """Note places that hold something."""
@@ -100,6 +107,18 @@ class Frontiers:
 
     def shared(self, rows: Codes) -> Codes:
         """Return open lines, perhaps with new ones that take over a part of them."""
+        return rows
+
+    def add(self, parent: Codes, low: Codes) -> Codes:
+        """Add lines that take over from others at some place, not known to hold anything."""
+        rows = np.arange(len(self.owner), len(self.owner) + len(parent))
+        for name in ("owner", "end", "hits", "trials", "raw", "chance", "sort"):
+            mine = getattr(self, name)
+            setattr(self, name, np.concatenate([mine, mine[parent]]))
+        for name in ("low", "high", "cut"):
+            setattr(self, name, np.concatenate([getattr(self, name), low]))
+        self.known = np.concatenate([self.known, np.zeros(len(parent), np.bool_)])
+        self.end[parent] = low
         return rows
 
     def _plan(self, rows: Codes) -> Codes:
@@ -124,7 +143,8 @@ class Frontiers:
         cut, chance = np.where(ends, stop, cut), np.where(ends, some, chance)
         self.cut[rows] = cut
         self.raw[rows] = np.clip(chance, _EDGE, 1 - _EDGE)
-        self.chance[rows] = self.calibration.corrected(known.astype(np.int64), self.raw[rows])
+        self.sort[rows] = 2 * self.kind(rows) + known
+        self.chance[rows] = self.calibration.corrected(self.sort[rows], self.raw[rows])
         return rows
 
     def _chance(self, rows: Codes, low: Codes, cut: Codes, a: Floats, b: Floats) -> Floats:
@@ -141,7 +161,7 @@ class Frontiers:
         """
         chance = np.clip(self.chance[rows], _EDGE, 1 - _EDGE)
         self.charge(rows, -np.log2(np.where(some, chance, 1 - chance)))
-        self.calibration.learn(self.known[rows].astype(np.int64), self.raw[rows], some)
+        self.calibration.learn(self.sort[rows], self.raw[rows], some)
         cut = self.cut[rows]
         hit, none = rows[some], rows[~some]
         self.high[hit] = cut[some]

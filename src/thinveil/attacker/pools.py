@@ -106,12 +106,12 @@ class Pools:
 
         Args:
             some: For each question, whether there is something.
-            every: Whether there is nothing else at all.
+            every: Whether there is nothing else at all; of a set that tells no more than `some`.
         """
         rows, sizes, parts = self._rows, self._sizes, self._parts
         starts = np.cumsum(sizes) - sizes
         rest = sizes - parts
-        settled = every | (parts == 1)
+        settled = parts == 1
         yes = spans(starts[some & settled], parts[some & settled])
         sure = spans((starts + parts)[~some & (rest == 1)], rest[~some & (rest == 1)])
         no = spans(starts[~some], parts[~some])

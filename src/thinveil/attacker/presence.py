@@ -27,7 +27,7 @@ from thinveil.attacker.existence import _limited, _on_side
 from thinveil.attacker.found import ColumnsFound, TableFound
 from thinveil.attacker.frontiers import Frontiers
 from thinveil.attacker.mixing import Mixer
-from thinveil.attacker.pools import Pools, spans
+from thinveil.attacker.pools import Pools
 from thinveil.attacker.search import Attack, axes_of
 from thinveil.attacker.stages import CELLS, LEVELS, binned
 from thinveil.attacker.table import column_found, in_order, nothing_of
@@ -38,9 +38,12 @@ MOST_BOXES: Final = 256
 """The most boxes in a question of the thrifty form."""
 _AT_FIRST: Final = 16  # the share of groups that are searched before anything is learned
 _FEWEST: Final = 48
+_LATE: Final = 8  # a wave is learned from without the last of so many
 _RENEW: Final = 0.08  # predictions are renewed when so much more is known
 _GUESS: Final = 0.5  # how often every value seems to have been seen before the first time
 _LEAST: Final = 1e-9
+_SWIFT: Final = 0.25
+_EXPECTED: Final = 12.0  # a line that seems to hold more values is shared out
 
 
 class _Seen(Mixer):
@@ -93,15 +96,19 @@ class Stage(Frontiers):
         self._seen = np.full(values, _GUESS)
         self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
         self._start = np.zeros(groups, np.int64)
-        self._down = np.zeros(groups, np.bool_)
+        self.down = np.zeros(groups, np.bool_)
         self._order = np.random.default_rng(groups).permutation(groups)
         self._next = 0
         self.over = 0
         self._many = np.zeros(groups, np.int64)
         self._wave = np.full(groups, -1)
-        self._ahead: list[int] = []
+        self._ahead: list[int] = []  # the groups of each wave that are not over
+        self._late: list[int] = []  # so few of them are not waited for
         self._held: list[list[tuple[Codes, Codes, Floats]]] = []
         self._found: list[tuple[Codes, Codes, Floats]] = []
+        self._last = np.zeros(groups, np.int64)  # where the value found last in a line ends
+        self._size = np.clip(np.log2(np.maximum(rates, _LEAST)) / 1.5 + 5, 0, 7).astype(np.int64)
+        self._open = np.ones(groups, np.int64)  # lines of each group that are not over
         self.closed = np.zeros(groups, np.bool_)
 
     # -- beliefs ---------------------------------------------------------------------------
@@ -114,7 +121,7 @@ class Stage(Frontiers):
         self._steps = int(np.ceil(np.log2(cells))) if cells > 1 else 0
         self._coarse = cells < self._values
         self._mixer = _Seen(self._contexts, np.bincount(cell, self._seen, cells).astype(float))
-        self._table = np.zeros((len(self.owner), cells + 1), np.float32)
+        self._table = np.zeros((len(self._rates), cells + 1), np.float32)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -128,7 +135,7 @@ class Stage(Frontiers):
 
     def _sum(self, rows: Codes, place: Codes) -> Floats:
         """Return how likely a value before a place is."""
-        cell = self._cell[place]
+        rows, cell = self.owner[rows], self._cell[place]
         below: Floats = self._table[rows, cell].astype(np.float64)
         if self._coarse:
             inner = place > self._edge[cell]
@@ -144,7 +151,7 @@ class Stage(Frontiers):
 
     def _place(self, rows: Codes, mass: Floats) -> Codes:
         """Return the last place with at most so much before it."""
-        low = np.zeros(len(rows), np.int64)
+        rows, low = self.owner[rows], np.zeros(len(rows), np.int64)
         high = np.full(len(rows), self._table.shape[1] - 2)
         for _ in range(self._steps):
             middle = (low + high + 1) // 2
@@ -162,8 +169,8 @@ class Stage(Frontiers):
 
     def _upto(self, rows: Codes, position: Codes) -> Floats:
         """Return how likely a value before a position of a line is, plus a constant."""
-        values, down = self._values, self._down[rows]
-        place = np.where(down, values - position, self._start[rows] + position)
+        values, down = self._values, self.down[self.owner[rows]]
+        place = np.where(down, values - position, self._start[self.owner[rows]] + position)
         wrap = place > values
         below = self._sum(rows, np.where(wrap, place - values, place))
         return np.where(down, -below, below + wrap)
@@ -174,17 +181,19 @@ class Stage(Frontiers):
 
     def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
         """Return how far to go for so much."""
-        values, down = self._values, self._down[rows]
+        values, down = self._values, self.down[self.owner[rows]]
         target = self._upto(rows, low) + mass
         wrap = target >= 1
         place = self._place(rows, np.where(down, -target, target - wrap))
-        return np.where(down, values - 1 - place, place + wrap * values - self._start[rows])
+        return np.where(
+            down, values - 1 - place, place + wrap * values - self._start[self.owner[rows]]
+        )
 
     def places(self, rows: Codes, position: Codes) -> Codes:
         """Return the places of values from positions in lines."""
-        values = self._values
+        values, group = self._values, self.owner[rows]
         return np.where(
-            self._down[rows], values - 1 - position, (self._start[rows] + position) % values
+            self.down[group], values - 1 - position, (self._start[group] + position) % values
         )
 
     # -- groups take their turn ------------------------------------------------------------
@@ -192,13 +201,13 @@ class Stage(Frontiers):
     @property
     def running(self) -> bool:
         """Whether anything is left to find."""
-        return self.over < len(self.owner)
+        return self.over < len(self._order)
 
     def advance(self) -> Codes:
         """Let further groups take their turn; return those that have something to ask."""
-        groups, flying = len(self.owner), self._next - self.over
+        groups, flying = len(self._order), self._next - self.over
         room = max(groups // _AT_FIRST, _FEWEST, self.over) - flying
-        if self._next >= groups or (flying and room < self.over // 16) or room <= 0:
+        if self._next >= groups or (flying and room < self.over // 4) or room <= 0:
             return self.owner[:0]
         if self._coarse and self._table.shape[1] == 2 and self._next:
             if flying:
@@ -208,6 +217,7 @@ class Stage(Frontiers):
         self._next += len(mine)
         self._wave[mine] = len(self._ahead)
         self._ahead.append(len(mine))
+        self._late.append(len(mine) // _LATE)
         self._held.append([])
         if self._mixer.waiting > max(_RENEW * self._mixer.records, 16):
             self._mixer.refresh()
@@ -230,29 +240,61 @@ class Stage(Frontiers):
     def _head(self, rows: Codes, chance: Floats) -> None:
         """Put the likeliest value of each group last: if nothing else is there, it is."""
         if not self._unions:
-            self._down[rows] = chance[:, 0] > chance[:, -1]
+            self.down[rows] = chance[:, 0] > chance[:, -1]
             return
         best = np.argmax(chance * self._top_share if self._coarse else chance, axis=1)
         self._start[rows] = ((self._top[best] if self._coarse else best) + 1) % self._values
 
     def shared(self, rows: Codes) -> Codes:
-        """Let all lines end where there are no more records than values found."""
-        if self._spare:
-            return rows
-        known = self.known[rows]
-        self.end[rows] = np.where(known, self.high[rows], self.low[rows])
-        return rows[known]
+        """Share out lines that seem to hold much; end all where every record is accounted for."""
+        if not self._spare:
+            known = self.known[rows]
+            self.end[rows] = np.where(known, self.high[rows], self.low[rows])
+            return rows[known]
+        new = rows[self.hits[rows] > _EXPECTED * self.trials[rows]]
+        while len(new):
+            first = np.where(self.known[new], self.high[new], self.low[new])
+            mass = self.mass(new, first, self.end[new])
+            split = (self.hits[new] * mass > _EXPECTED * self.trials[new]) & (
+                self.end[new] - first > 1
+            )
+            parent, first, mass = new[split], first[split], mass[split]
+            if not len(parent):
+                break
+            middle = np.clip(self.reach(parent, first, mass / 2), first + 1, self.end[parent] - 1)
+            low = np.where(self.known[parent], first, middle)
+            fresh = self.add(parent, low)
+            self._last = np.concatenate([self._last, low])
+            np.add.at(self._open, self.owner[parent], 1)
+            rows, new = np.concatenate([rows, fresh]), np.concatenate([parent, fresh])
+        return rows
 
     def found(self, rows: Codes, places: Codes) -> None:
         """Note values of groups."""
-        place = self.places(rows, places)
+        group, place = self.owner[rows], self.places(rows, places)
         chance = np.maximum(self.mass(rows, places, places + 1), _LEAST)
-        self._spare -= int(np.count_nonzero(self._many[rows]))
-        self._many[rows] += 1
-        waves = self._wave[rows]
+        self._spare -= len(group) - len(np.unique(group[self._many[group] == 0]))
+        np.add.at(self._many, group, 1)
+        self._adapt(rows, places)
+        waves = self._wave[group]
         for wave in np.unique(waves).tolist():
             mine = waves == wave
-            self._held[wave].append((rows[mine], place[mine], chance[mine]))
+            self._held[wave].append((group[mine], place[mine], chance[mine]))
+
+    def _adapt(self, rows: Codes, places: Codes) -> None:
+        """Believe in larger groups where values follow each other closely."""
+        again = self.hits[rows] > 1
+        mine, place = rows[again], places[again]
+        hits, trials = self.hits[mine], self.trials[mine]
+        gap = np.maximum(self.mass(mine, self._last[mine], place + 1), _LEAST)
+        gap = (trials / hits) ** (1 - _SWIFT) * gap**_SWIFT
+        self.trials[mine] = np.minimum(trials, hits * gap)
+        self._last[rows] = places + 1
+
+    def kind(self, rows: Codes) -> Codes:
+        """Tell lines apart by how many values were found, and by how large groups seem."""
+        group = self.owner[rows]
+        return np.minimum(self._many[group], 2) * 8 + self._size[group]
 
     def charge(self, rows: Codes, bits: Floats) -> None:
         """Add what answers were worth."""
@@ -265,20 +307,28 @@ class Stage(Frontiers):
         return left
 
     def _close(self, rows: Codes) -> None:
-        """Note which groups are over; a wave is learned from when all of it is over."""
-        done = rows[(self.low[rows] >= self.end[rows]) & ~self.closed[rows]]
+        """Note which groups are over; a wave is learned from when nearly all of it is.
+
+        Values with short ways are found first: half a wave would not be typical.
+        """
+        group = self.owner[rows[self.low[rows] >= self.end[rows]]]
+        np.subtract.at(self._open, group, 1)
+        done = np.unique(group)
+        done = done[self._open[done] == 0]
         self.closed[done] = True
         self.over += len(done)
         waves, many = np.unique(self._wave[done], return_counts=True)
         for wave, gone in zip(waves.tolist(), many.tolist(), strict=True):
             self._ahead[wave] -= gone
-            if not self._ahead[wave]:
+            if self._ahead[wave] <= self._late[wave]:
                 self._learn(wave)
 
     def _learn(self, wave: int) -> None:
         """Learn from a wave: which values are likely, and how many records groups have."""
         group, place, chance = _joined(self._held[wave])
-        self._held[wave] = []
+        done = self.closed[group]
+        self._held[wave] = [(group[~done], place[~done], chance[~done])]
+        group, place, chance = group[done], place[done], chance[done]
         np.add.at(self._seen, place, 1.0)
         self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
         mine, number = np.unique(group, return_inverse=True)
@@ -513,10 +563,10 @@ def _search(
         pools.add(stage.advance())
         if not len(pools):
             continue
-        offsets, rows = pools.questions(stage.chance, groups.side, thrifty)
+        offsets, rows = pools.questions(stage.chance, groups.side[stage.owner], thrifty)
         if not len(rows):
-            offsets, rows = pools.questions(stage.chance, groups.side, False)
-        done = (groups.depth + stage.over / len(stage.owner)) / of
+            offsets, rows = pools.questions(stage.chance, groups.side[stage.owner], False)
+        done = (groups.depth + stage.over / len(stage.closed)) / of
         batch = _batch(cells, stage, offsets, rows, About(label, 0.1 + 0.9 * done, look))
         zone = yield from zones_of(facts, batch, care)
         pools.add(stage.tell(*pools.learn(zone != BELOW, zone == ABOVE)))
@@ -526,12 +576,11 @@ def _batch(cells: Cells, stage: Stage, offsets: Codes, rows: Codes, about: About
     """Ask whether groups have anything up to where they are cut."""
     first = stage.places(rows, stage.low[rows])
     last = stage.places(rows, stage.cut[rows] - 1)
-    down = stage._down[rows]
+    down = stage.down[stage.owner[rows]]
     first, last = np.where(down, last, first), np.where(down, first, last)
     wrap = first > last
     sizes = 1 + wrap
-    box = spans(np.arange(len(rows)), np.ones(len(rows), np.int64))
-    box = np.repeat(box, sizes)
+    box = np.repeat(np.arange(len(rows)), sizes)
     second = np.concatenate([[False], box[1:] == box[:-1]])
     begin, stop = first[box], last[box]
     split = wrap[box]
@@ -540,7 +589,7 @@ def _batch(cells: Cells, stage: Stage, offsets: Codes, rows: Codes, about: About
     ends = np.concatenate([[0], np.cumsum(sizes)])[offsets]
     return QueryBatch(
         cells,
-        rows[box],
+        stage.owner[rows][box],
         np.full(len(box), stage.domain.axis.column),
         stage.domain.low(begin),
         stage.domain.high(stop),
