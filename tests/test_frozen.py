@@ -52,7 +52,9 @@ def test_frozen_counts(
     some = [dict(zip(data.schema.names, row, strict=True)) for row in data.rows()[:40]]
     known = [{name: who[name] for name in KNOWN} for who in some]
     whole, columns, attributes = (
-        thinveil.audit(data, mechanism=mechanism, k=k, universe=universe, **attack)
+        thinveil.audit(
+            data, mechanism=mechanism, k=k, universe=universe, strategy="published", **attack
+        )
         for attack in (
             {"attack": "dataset"},
             {"attack": "column", "columns": COLUMNS},

@@ -7,10 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from thinveil.attacker.windows import Windows, compiled
+from thinveil.attacker.windows import Windows
 from thinveil.errors import EvidenceError
+from thinveil.language.compiling import COMPILED
 
-SCALE = 1 if compiled else 0
+SCALE = 1 if COMPILED else 0
 
 
 def zones(count, b, k, hidden=False):
@@ -83,7 +84,7 @@ def test_true_values_come_out_whatever_the_priors(k, hidden, widest):
         return
     for seed in range(4 * SCALE + 1):
         rng = np.random.default_rng(seed)
-        size = 150 if compiled else 20
+        size = 150 if COMPILED else 20
         truth, base, most, pmf = unknowns(rng, size, widest)
         n = int((base + most).sum()) + seed
         windows = Windows(records=n, k=k, hidden=hidden, windows=4, states=16 << 2 * seed // 2)
@@ -98,7 +99,7 @@ def test_small_tables_limit_thresholds(k, hidden, p):
         return
     for n in (max(1, 2 * k), 2 * k + 1, 2 * k + 3):
         rng = np.random.default_rng(n)
-        size = 80 if compiled else 15
+        size = 80 if COMPILED else 15
         truth = np.zeros(size, np.int64)
         truth[rng.choice(size, n, replace=False)] = 1
         base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
@@ -109,7 +110,7 @@ def test_small_tables_limit_thresholds(k, hidden, p):
 
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_groups_that_are_all_exceptions_are_learned_too(k):
-    size = 200 if compiled else 30
+    size = 200 if COMPILED else 30
     for sure in (0, 1):
         truth = np.full(size, 1 - sure)
         truth[::9] = sure
@@ -132,7 +133,7 @@ def test_compiled_and_plain_ask_the_same(k, hidden):
             k=k,
             hidden=hidden,
         )
-        for how in ({"plain": True}, {}, {"threads": 3})
+        for how in ({"plain": True}, {}, {"use": 3})
     ]
     assert runs[0] == runs[1] == runs[2]
 
@@ -160,7 +161,7 @@ def test_plain_and_compiled_weigh_the_same():
 
 def test_weak_evidence_adds_up():
     rng = np.random.default_rng(8)
-    size = 120 if compiled else 15
+    size = 120 if COMPILED else 15
     truth, base, most, pmf = expected(rng, size)
     n = int((base + most).sum())
 
@@ -179,7 +180,7 @@ def entropy(p):
     return float(-(p * np.log2(p) + (1 - p) * np.log2(1 - p)).sum())
 
 
-@pytest.mark.skipif(not compiled, reason="too many questions for uncompiled loops")
+@pytest.mark.skipif(not COMPILED, reason="too many questions for uncompiled loops")
 @pytest.mark.parametrize(
     ("k", "states", "low", "high", "least"),
     [
@@ -205,7 +206,7 @@ def test_bits_per_question(k, states, low, high, least):
     assert entropy(p) / asked >= least
 
 
-@pytest.mark.skipif(not compiled, reason="too many questions for uncompiled loops")
+@pytest.mark.skipif(not COMPILED, reason="too many questions for uncompiled loops")
 def test_a_long_stream_of_all_kinds():
     rng = np.random.default_rng(6)
     size = 15_000
@@ -217,7 +218,7 @@ def test_a_long_stream_of_all_kinds():
     assert entropy(p) / asked >= 1.2
 
 
-@pytest.mark.skipif(not compiled, reason="too many questions for uncompiled loops")
+@pytest.mark.skipif(not COMPILED, reason="too many questions for uncompiled loops")
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 @pytest.mark.parametrize("sure", [0.0005, 0.9995])
 def test_near_certain_facts_cost_little(k, sure):

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.shuffles import shares, shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
 _STRENGTH: Final = 1.0  # records added to both what was found and what was to be expected
@@ -54,7 +55,7 @@ class Mixer:
         self._records = 0
         self._next_fit = 1
         self._smooth = [False] * len(contexts)
-        self._sampled = np.random.default_rng(0)
+        self._samples = 0  # how many samples were taken
         self._base = self._log_left()
 
     def _empty(self, context: Codes) -> Floats:
@@ -142,7 +143,8 @@ class Mixer:
         """Improve the weights by how well they would have predicted these records."""
         most = _SAMPLE if steps == _STEPS else _SAMPLE // 3
         if len(groups) > most:
-            some = self._sampled.choice(len(groups), most, replace=False)
+            self._samples += 1
+            some = shuffled(len(groups), self._samples)[:most]
             groups, cells, counts = groups[some], cells[some], counts[some]
         many = np.sqrt(counts.astype(np.float32))  # records of a group resemble each other
         features = np.stack(
@@ -174,7 +176,8 @@ class Mixer:
         groups, cells, counts = (
             np.concatenate([each[part] for each in self._found]) for part in range(3)
         )
-        learn = self._sampled.random(len(groups)) < _LEARN
+        self._samples += 1
+        learn = shares(len(groups), self._samples) < _LEARN
         rest = ~learn
         if learn.any() and rest.any():
             self._choose(groups, cells, counts, learn)

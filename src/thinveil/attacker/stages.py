@@ -14,6 +14,7 @@ import numpy as np
 from thinveil.attacker.histograms import Histogram
 from thinveil.attacker.mixing import Mixer
 from thinveil.attacker.search import Rules
+from thinveil.attacker.shuffles import shuffled
 from thinveil.attacker.splits import Splits
 from thinveil.language.queries import Codes, Floats
 
@@ -56,9 +57,9 @@ def _turns(sizes: Codes) -> Codes:
 
     Mixing is a fixed shuffle: the same groups always come in the same order.
     """
-    shuffled = np.random.default_rng(len(sizes)).permutation(len(sizes))
+    mixed = shuffled(len(sizes))
     rank = np.where(sizes >= max(int(sizes.sum()) // _LARGE, 2), -sizes, 0)
-    return shuffled[np.argsort(rank[shuffled], kind="stable")]
+    return mixed[np.argsort(rank[mixed], kind="stable")]
 
 
 class Stage(Splits):

@@ -11,44 +11,26 @@ priors cost questions, not truth.
 from __future__ import annotations
 
 import heapq
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import import_module, util
-from inspect import getmembers, isfunction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thinveil.attacker.search import contradiction
+from thinveil.attacker.shuffles import scrambled
 from thinveil.attacker.window_nodes import MOST, Nodes, ranges
+from thinveil.language.compiling import loops, threads
 from thinveil.language.queries import Codes, Floats
-
-compiled = util.find_spec("numba") is not None
-"""Whether the inner loops are compiled (numba is installed)."""
 
 _KERNEL = "thinveil.attacker.window_kernel"
 
 
 @cache
-def _loops(plain: bool) -> Any:
-    """Return the module of inner loops, as it is or a compiled copy of it."""
-    if plain or not compiled:
-        return import_module(_KERNEL)
-    numba: Any = import_module("numba")
-    spec = util.find_spec(_KERNEL)
-    assert spec is not None
-    assert spec.loader is not None
-    copy = util.module_from_spec(spec)
-    spec.loader.exec_module(copy)
-    for name, loop in getmembers(copy, isfunction):
-        try:
-            fast = numba.njit(cache=True, nogil=True)(loop)
-        except RuntimeError:  # no place to keep compiled code
-            fast = numba.njit(nogil=True)(loop)
-        setattr(copy, name, fast)
-    return copy
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return threads that all windows share."""
+    return ThreadPoolExecutor(threads)
 
 
 class Windows:
@@ -64,7 +46,7 @@ class Windows:
         seed: Same seed, same questions.
         doubt: The odds below which `weigh` takes a value for certain.
         plain: Whether to run the inner loops uncompiled.
-        threads: How many threads work on a round; it does not change the results.
+        use: How many threads work on a round; it does not change the results.
 
     Raises:
         ValueError: The table is too small for its counts to be learned.
@@ -82,7 +64,7 @@ class Windows:
         seed: int = 0,
         doubt: float = 1e-12,
         plain: bool = False,
-        threads: int | None = None,
+        use: int | None = None,
     ) -> None:
         if k < 0 or records < max(1, 2 * k):
             raise ValueError(f"counts of {records} records cannot be learned with k = {k}")
@@ -90,9 +72,9 @@ class Windows:
             raise ValueError(f"windows need more than {MOST} states, a box, and k where hidden")
         self._n, self._k, self._hidden, self._doubt = records, k, hidden, doubt
         self._states, self._boxes = states, most_boxes
-        self._run = _loops(plain)
-        self._threads = 1 if plain or not compiled else threads or min(8, os.cpu_count() or 1)
-        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        self._run = loops(_KERNEL, plain)
+        self._threads = 1 if plain else use or min(8, threads())
+        self._pool = _pool(self._threads) if self._threads > 1 else None
         self.tries, self.flips = 24, 32
         shape = (windows, 64)
         self._state = np.zeros((windows, states), np.uint64)
@@ -104,7 +86,7 @@ class Windows:
         self._slot = {
             name: np.zeros(shape, np.int64) for name in ("node", "base", "boxes", "slack")
         }
-        self._random = np.random.default_rng(seed).integers(1, 2**63, windows).astype(np.uint64)
+        self._random = scrambled(windows, seed) | np.uint64(1)
         self._chosen = np.zeros(windows, np.uint64)
         self._threshold = np.full(windows, -1, np.int64)
         self._stale = np.zeros(windows, np.int64)
