@@ -27,7 +27,8 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, PostProcessing, Spend
 from thinveil.errors import BudgetError, BudgetSpent, QueryError, TranscriptError, UsageError
-from thinveil.language.claims import Claim, Extent, idp, unprotected
+from thinveil.language.claims import Claim, idp, unprotected
+from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.normal import Normal
 from thinveil.language.policies import NO_POLICIES, Policies

@@ -26,7 +26,8 @@ from thinveil.audit.schedule import Equal, Fixed, Schedule, Total
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import EvidenceError, Undecided, UsageError
-from thinveil.language.claims import Bootstrap, Claim, Extent, claim_named, idp
+from thinveil.language.claims import Bootstrap, Claim, claim_named, idp
+from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.normal import Normal
 from thinveil.language.policies import Policies

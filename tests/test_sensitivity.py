@@ -14,7 +14,8 @@ from thinveil.attacker.search import Rules
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import UsageError
-from thinveil.language.claims import Constants, Extent, KLocal, idp, unprotected
+from thinveil.language.claims import KLocal, idp, unprotected
+from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Categories, Grid, Schema

@@ -16,7 +16,8 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import QueryError
 from thinveil.language import queries
-from thinveil.language.claims import Constants, Extent, Universe, idp
+from thinveil.language.claims import Universe, idp
+from thinveil.language.extents import Constants, Extent
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, check_disjoint
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Grid, Schema
 from worlds import boxes_of, ends, schemas

@@ -15,7 +15,8 @@ from thinveil.audit.schedule import Fixed
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import Undecided, UsageError
-from thinveil.language.claims import Extent, claim_named
+from thinveil.language.claims import claim_named
+from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.normal import Normal
 from thinveil.language.policies import Policies

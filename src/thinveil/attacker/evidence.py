@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from thinveil.errors import EvidenceError
-from thinveil.language.claims import Claim, Constants, Extent
+from thinveil.language.claims import Claim
+from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 

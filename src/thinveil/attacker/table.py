@@ -26,7 +26,7 @@ from thinveil.attacker.search import (
 )
 from thinveil.attacker.strategies import Strategy
 from thinveil.errors import UsageError
-from thinveil.language.claims import Extent
+from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, About, Cells, Codes
 from thinveil.language.schema import INFINITE, MISSING

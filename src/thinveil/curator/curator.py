@@ -13,7 +13,8 @@ from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.curator.noise import NoiseStream, draw, opendp, post_process
 from thinveil.errors import BudgetError, QueryError, TargetError
-from thinveil.language.claims import SMALLEST_EPSILON, Claim, Constants, Extent
+from thinveil.language.claims import SMALLEST_EPSILON, Claim
+from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.normal import Normal
 from thinveil.language.policies import NO_POLICIES, Policies

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thinveil.errors import UsageError
-from thinveil.language.claims import Claim, Extent
+from thinveil.language.claims import Claim
+from thinveil.language.extents import Extent
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.schema import Schema
 

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.language.claims import Extent
+from thinveil.language.extents import Extent
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch, Range
 from thinveil.language.schema import MISSING
 
