@@ -4,7 +4,7 @@ A record's values are a chain of decisions: this half of what is believed of an 
 that one, until it has a value, then the next attribute. A decision that is nearly certain is not
 worth a question. But decisions narrow ranges, so any number of them, over several attributes, is
 one box. So the likely side of as many decisions is asked for as make the answer a fair bet.
-If it is no, the first decision that fails is found by halving.
+If it is no, one of them is wrong: the last if all others are right, and so it goes on from there.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from thinveil.language.queries import Codes, Flags, Floats
 
 _ENOUGH: Final = 8  # people before contexts are looked at
 _EDGE: Final = 1e-9  # no side of a decision is believed to be less likely
+_FAIR: Final = 0.55  # a likelier bet is made fairer by one more decision
 _HELD: Final = 0.9  # how likely the user's bounds are thought to hold
 _FIRM: Final = 4.0  # and by how many people that is outweighed
 
@@ -167,14 +168,46 @@ class _State:
 
 @dataclass(slots=True)
 class _Decision:
-    """One decision: what is left of its attribute if the likely side is right, and if not."""
+    """One decision, and what comes after each of its two sides.
 
-    place: int
-    likely: Range
-    other: Range
-    chance: float
+    Args:
+        state: What it is taken in.
+        sides: The range of its attribute on either side.
+        first: How likely the first side was before anything was asked.
+        checks: Whether it is about the user's bounds.
+        chance: How likely the first side is, if all decisions before are right; 0 and 1 are
+            certain.
+        after: The next decision on either side, where it has been looked at.
+    """
+
     state: _State
-    checks: bool
+    sides: tuple[Range, Range]
+    first: float
+    checks: bool = False
+    chance: float = field(init=False)
+    after: list[_Decision | None] = field(default_factory=lambda: [None, None])
+
+    def __post_init__(self) -> None:
+        self.chance = self.first
+
+    @property
+    def likely(self) -> int:
+        """The likely side."""
+        return 0 if self.chance >= 0.5 else 1
+
+    @property
+    def certain(self) -> bool:
+        """Whether one side is ruled out."""
+        return self.chance in (0.0, 1.0)
+
+    def believed(self, side: int) -> float:
+        """Return how likely a side is."""
+        return 1 - self.chance if side else self.chance
+
+    def reached(self, side: int) -> _State:
+        """Return the state that a side leads to."""
+        state = self.state
+        return _State(state.at, self.sides[side], state.below, state.before, False)
 
 
 @dataclass(slots=True)
@@ -197,17 +230,16 @@ class Chain:
     failed: set[int] = field(default_factory=set)
     box: dict[int, Range] = field(default_factory=dict)
     chance: float = 0.5
-    _state: _State = field(init=False)
-    _path: list[_Decision] = field(default_factory=list)
-    _upto: list[float] = field(default_factory=list)
-    _holds: int = 0  # so many decisions of the path are known to be right,
-    _fails: int = 0  # and one of those up to here is wrong,
-    _known: bool = False  # if it has been asked for
-    _asked: int = 0
+    _state: _State = field(init=False)  # where the decisions that are settled lead
+    _next: _Decision | None = None  # what is to be decided there
+    _path: list[tuple[_Decision, int]] = field(default_factory=list)  # what is asked for
 
     def __post_init__(self) -> None:
-        self._state = self._settled(self._begin(0, []))
-        self._plan()
+        for place, density in enumerate(self.believed.densities):
+            if density.places.high - density.places.first == 1:
+                self.found[place], self.bits[place] = density.places.first, 0.0
+        self._state = self._passed(self._begin(0, []))
+        self._ask()
 
     @property
     def over(self) -> bool:
@@ -224,106 +256,97 @@ class Chain:
         place = believed.order[at]
         domain = believed.densities[place].places
         below = believed.below(place, self.person, before)
-        bounds = self.bounds[place]
-        return _State(at, (domain.first, domain.high), below, before, bounds is not None)
+        fresh = self.bounds[place] is not None
+        return _State(at, (domain.first, domain.high), below, before, fresh)
 
-    def _after(self, state: _State, left: Range) -> _State:
-        """Return the state with a narrower range; one of a single value leads to the next."""
-        if left[1] - left[0] > 1:
-            return _State(state.at, left, state.below, state.before, False)
-        density = self.believed.densities[self.believed.order[state.at]]
-        return self._begin(state.at + 1, [*state.before, density.cell(left[0])])
-
-    def _settled(self, state: _State) -> _State:
-        """Note attributes that have a single value to begin with."""
-        while state.at < len(self.believed.order) and state.range[1] - state.range[0] == 1:
-            place = self.believed.order[state.at]
-            self.found[place] = state.range[0]
-            self.bits.setdefault(place, 0.0)
-            state = self._after(state, state.range)
+    def _passed(self, state: _State) -> _State:
+        """Return the first state that leaves a choice, at this attribute or a later one."""
+        order = self.believed.order
+        while state.range[1] - state.range[0] == 1 and state.at < len(order):
+            cell = self.believed.densities[order[state.at]].cell(state.range[0])
+            state = self._begin(state.at + 1, [*state.before, cell])
         return state
 
-    def _decide(self, state: _State) -> _Decision:
-        """Return the next decision."""
+    def _decide(self, state: _State, share: float = 0.5) -> _Decision:
+        """Return a decision one of whose sides has about such a chance, at least one half."""
         place = self.believed.order[state.at]
         low, high = state.range
         bounds = self.bounds[place]
         if state.fresh and bounds is not None:
-            trust = self.lessons.trust(place)
-            return _Decision(place, bounds, state.range, trust, state, True)
-        cut, chance = self.believed.densities[place].halve(state.below, low, high)
-        chance = min(max(chance, _EDGE), 1 - _EDGE)
-        lower, upper = (low, cut), (cut, high)
-        if chance < 0.5:
-            lower, upper, chance = upper, lower, 1 - chance
-        return _Decision(place, lower, upper, chance, state, False)
+            return _Decision(state, (bounds, state.range), self.lessons.trust(place), True)
+        density = self.believed.densities[place]
+        cut, chance = density.cut(state.below, low, high, share)
+        if share > 0.5:
+            other, rest = density.cut(state.below, low, high, 1 - share)
+            if abs(rest - (1 - share)) < abs(chance - share):
+                cut, chance = other, rest
+        return _Decision(state, ((low, cut), (cut, high)), min(max(chance, _EDGE), 1 - _EDGE))
 
     # -- questions ---------------------------------------------------------------------------
 
-    def _plan(self) -> None:
-        """Line up decisions until it is a fair bet that the likely side is right in all."""
-        self._path, self._upto = [], [1.0]
-        state = self._state
-        while state.at < len(self.believed.order):
-            if state.range[1] - state.range[0] == 1:
-                state = self._after(state, state.range)
-                continue
-            decision = self._decide(state)
-            here, more = self._upto[-1], self._upto[-1] * decision.chance
-            if self._path and abs(here - 0.5) <= abs(more - 0.5):
-                break
-            self._path.append(decision)
-            self._upto.append(more)
-            if more <= 0.5:
-                break
-            state = self._after(state, decision.likely)
-        self._holds, self._fails, self._known = 0, len(self._path), False
-        self._ask(self._fails, 0.0)
-
-    def _ask(self, upto: int, wrong: float) -> None:
-        """Prepare the question whether the first decisions are right, `wrong` all of them."""
-        self._asked = upto
-        self.box = {each.place: each.likely for each in self._path[:upto]}
-        right, whole = self._upto[upto] - wrong, self._upto[self._holds] - wrong
-        self.chance = min(max(right / whole, _EDGE), 1 - _EDGE) if whole > 0 else 0.5
+    def _ask(self) -> None:
+        """Ask for as many decisions at once as make it a fair bet that all are right."""
+        path: list[tuple[_Decision, int]] = []
+        chance, fair, asked = 1.0, 1.0, 0
+        decision, state = self._next, self._state
+        while chance > _FAIR:
+            if decision is None:
+                state = self._passed(state)
+                if state.at == len(self.believed.order):
+                    break
+                decision = self._decide(state)
+                if chance * decision.believed(decision.likely) < 0.5 and not decision.checks:
+                    decision = self._decide(state, 0.5 / chance)
+                if path:
+                    path[-1][0].after[path[-1][1]] = decision
+                else:
+                    self._next = decision
+            side = decision.likely
+            path.append((decision, side))
+            chance *= decision.believed(side)
+            if not decision.certain and (not asked or abs(chance - 0.5) < abs(fair - 0.5)):
+                asked, fair = len(path), chance
+            state, decision = decision.reached(side), decision.after[side]
+        self._path = path[:asked]
+        self.chance = min(max(fair, _EDGE), 1 - _EDGE)
+        order = self.believed.order
+        self.box = {order[each.state.at]: each.sides[side] for each, side in self._path}
 
     def tell(self, right: bool) -> None:
-        """Take in whether the record lies in the box."""
-        if right and not self._known:
-            self._commit(len(self._path), False)
-            return
-        self._known = True
-        if right:
-            self._holds = self._asked
-        else:
-            self._fails = self._asked
-        if self._fails - self._holds == 1:
-            self._commit(self._holds, True)
-            return
-        wrong = self._upto[self._fails]
-        middle = (self._upto[self._holds] + wrong) / 2
-        inside = range(self._holds + 1, self._fails)
-        self._ask(min(inside, key=lambda upto: abs(self._upto[upto] - middle)), wrong)
+        """Take in whether the record lies in the box.
 
-    def _commit(self, right: int, wrong: bool) -> None:
-        """Take so many decisions for right, and the one after them for wrong."""
-        for decision in self._path[:right]:
-            self._take(decision, decision.likely, decision.chance)
-        if wrong:
-            decision = self._path[right]
-            self._take(decision, decision.other, 1 - decision.chance)
-        self._plan()
+        If it does not, one of the decisions asked for is wrong. The last of them is wrong if all
+        before it are right, and they are less likely than they were.
+        """
+        decision, side = self._path[-1]
+        rest = decision.believed(side)  # how likely the last decisions are
+        decision.chance = float(right != bool(side))
+        for decision, side in self._path[-2::-1]:
+            here = decision.believed(side)
+            if right:
+                decision.chance = 1.0 - side
+            elif not decision.certain:
+                later = here * (1 - rest)
+                rest *= here
+                here = min(max(later / (later + 1 - here), _EDGE), 1 - _EDGE)
+                decision.chance = 1 - here if side else here
+        self._settle()
+        self._ask()
 
-    def _take(self, decision: _Decision, left: Range, chance: float) -> None:
-        place = decision.place
-        self.bits[place] = self.bits.get(place, 0.0) - float(np.log2(chance))
-        if decision.checks:
-            held = left == decision.likely
-            self.lessons.held[place][0 if held else 1] += 1
-            if not held:
-                self.failed.add(place)
-        state = decision.state
-        if left[1] - left[0] > 1:
-            self._state = self._after(state, left)
-            return
-        self._state = self._settled(_State(state.at, left, state.below, state.before, False))
+    def _settle(self) -> None:
+        """Take the decisions that are certain, as far as nothing before them is open."""
+        while self._next is not None and self._next.certain:
+            decision, side = self._next, self._next.likely
+            place = self.believed.order[decision.state.at]
+            price = 1 - decision.first if side else decision.first
+            self.bits[place] = self.bits.get(place, 0.0) - float(np.log2(price))
+            if decision.checks:
+                self.lessons.held[place][side] += 1
+                if side:
+                    self.failed.add(place)
+            low, high = decision.sides[side]
+            if high - low == 1:
+                self.found[place] = low
+            self._state, self._next = decision.reached(side), decision.after[side]
+        if self._next is None:
+            self._state = self._passed(self._state)

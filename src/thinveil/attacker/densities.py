@@ -68,22 +68,25 @@ class Places:
         even = self._even * (high - low)
         return even + self._scale * _octaves(low, high) if self._scale else even
 
-    def cut(self, low: int, high: int) -> tuple[int, float]:
-        """Return the step that halves the first belief in a range, and the lower part's share."""
+    def cut(self, low: int, high: int, share: float = 0.5) -> tuple[int, float]:
+        """Return the step below which about a share of the first belief in a range lies.
+
+        With it comes the share itself.
+        """
         whole = self.mass(low, high)
         first, last = low + 1, high - 1
         while first < last:
             middle = (first + last) // 2
-            if self.mass(low, middle) >= whole / 2:
+            if self.mass(low, middle) >= whole * share:
                 last = middle
             else:
                 first = middle + 1
-        share = self.mass(low, first) / whole
+        here = self.mass(low, first) / whole
         if first - 1 > low:
             before = self.mass(low, first - 1) / whole
-            if abs(before - 0.5) < abs(share - 0.5):
+            if abs(before - share) < abs(here - share):
                 return first - 1, before
-        return first, share
+        return first, here
 
     def halved(self, low: int, high: int) -> tuple[int, float]:
         """Return `cut`, remembered: trees ask for the same ranges again and again."""
@@ -229,19 +232,24 @@ class Density:
         found: Codes = np.searchsorted(np.array(self._starts, np.int64), places, "right") - 1
         return found
 
-    def halve(self, below: Sequence[float], low: int, high: int) -> tuple[int, float]:
-        """Return the place that halves belief in a range, and the chance of the lower part.
+    def cut(
+        self, below: Sequence[float], low: int, high: int, share: float = 0.5
+    ) -> tuple[int, float]:
+        """Return the place below which about a share of the belief in a range lies.
+
+        With it comes the chance of the lower part.
 
         Args:
             below: For each cell, a person's belief that the value lies below it; at last 1.
             low: Where the range begins.
             high: Where it ends; it holds two places at least.
+            share: How likely the lower part is to be.
         """
         left, right = self._part(low), self._part(high - 1)
         if left == right:
-            return self.places.cut(low, high)
-        start, end = self._upto(below, low), self._upto(below, high)
-        target = (start + end) / 2
+            return self.places.cut(low, high, share)
+        start, end = self.upto(below, low), self.upto(below, high)
+        target = start + share * (end - start)
         first, last = left + 1, right
         while first < last:
             middle = (first + last) // 2
@@ -249,18 +257,17 @@ class Density:
                 last = middle
             else:
                 first = middle + 1
-        at = self._at(below, first)
-        options = [(abs(at - target), self._edges[first], at)]
-        part = first - 1 if at >= target else first
-        a, b = max(self._edges[part], low), min(self._edges[part + 1], high)
-        if b - a > 1:
-            inside, at = self._inside(below, a, b, target)
-            options.append((abs(at - target), inside, at))
-        if a > low:
-            at = self._upto(below, a)
-            options.append((abs(at - target), a, at))
-        _, cut, at = min(options)
-        return cut, (at - start) / (end - start) if end > start else 0.5
+        part = first - 1 if self._at(below, first) >= target else first
+        options = {self._edges[first]}
+        low_end, high_end = max(self._edges[part], low), min(self._edges[part + 1], high)
+        if high_end - low_end > 1:
+            inside = self._inside(below, low_end, high_end, target)
+            options |= {inside, max(inside - 1, low + 1)}
+        elif low_end > low:
+            options.add(low_end)
+        shares = {cut: self.upto(below, cut) for cut in sorted(options)}
+        cut = min(shares, key=lambda each: abs(shares[each] - target))
+        return cut, (shares[cut] - start) / (end - start) if end > start else 0.5
 
     def _part(self, place: int) -> int:
         return bisect_right(self._edges, place) - 1
@@ -275,7 +282,7 @@ class Density:
         share = (fine[edge] - fine[first]) / (fine[self._ends[cell + 1]] - fine[first])
         return below[cell] + share * (below[cell + 1] - below[cell])
 
-    def _upto(self, below: Sequence[float], place: int) -> float:
+    def upto(self, below: Sequence[float], place: int) -> float:
         """Return a person's belief in all places before one."""
         part = self._part(place)
         at = self._at(below, part)
@@ -286,15 +293,13 @@ class Density:
         share = mass(low, place) / mass(low, self._edges[part + 1])
         return at + share * (self._at(below, part + 1) - at)
 
-    def _inside(
-        self, below: Sequence[float], low: int, high: int, target: float
-    ) -> tuple[int, float]:
-        """Return the place within a part before which about so much belief lies, and how much."""
+    def _inside(self, below: Sequence[float], low: int, high: int, target: float) -> int:
+        """Return the first place within a part before which so much belief lies."""
         first, last = low + 1, high - 1
         while first < last:
             middle = (first + last) // 2
-            if self._upto(below, middle) >= target:
+            if self.upto(below, middle) >= target:
                 last = middle
             else:
                 first = middle + 1
-        return first, self._upto(below, first)
+        return first
