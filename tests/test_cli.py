@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import thinveil
+from thinveil.attacker.strategies import STRATEGIES
 from thinveil.commands.main import run
 
 KEYS = {
@@ -72,7 +73,7 @@ def test_without_a_table_the_embedded_people_are_recovered(capsys):
     assert result["exact"] is True
     assert result["records_recovered"] == result["records"] == 2000
     assert result["records_guessed"] == 0
-    assert result["strategy"] == "published"
+    assert result["strategy"] == "adaptive"
     assert result["mechanism"] == "idp"
     assert result["epsilon_claimed"] == pytest.approx(result["queries"] * 1e-10, rel=1e-12)
     assert result["result"] is None
@@ -90,7 +91,7 @@ def test_unprotected_claims_nothing(small):
     assert result["exact"] is True
 
 
-@pytest.mark.parametrize("strategy", ["published", "linear"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("k", [1, 2])
 def test_group_sizes_and_strategies(k, strategy):
     Path("tiny.csv").write_text("a,b\n4,x\n-3,y\n4,\n6,x\n3,y\n")
@@ -123,7 +124,7 @@ def test_the_original_group_definition(small):
 
 
 def test_a_cap_ends_early_with_what_was_found():
-    code, result = audit("--cap", "1e-6")
+    code, result = audit("--cap", "1e-6", "--strategy", "published")
     assert code == 3
     assert result["ended"] == "cap"
     assert result["epsilon_claimed"] <= 1e-6
@@ -132,6 +133,15 @@ def test_a_cap_ends_early_with_what_was_found():
     recovered = {each["name"]: each["recovered"] for each in result["by_attribute"]}
     assert recovered["insured"] == 2000
     assert recovered["salary"] == 0
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "thrifty"])
+def test_an_attack_that_learns_can_be_capped_too(small, strategy):
+    code, result = audit(small, "--strategy", strategy, "--cap", "7e-9")
+    assert code == 3
+    assert (result["ended"], result["exact"]) == ("cap", False)
+    assert 0 < result["queries"] <= 70
+    assert "recovered 0 of 5 records" in result["verdict"]  # histograms come first
 
 
 def test_nothing_is_said_of_people_who_are_not_settled(small):
@@ -159,12 +169,15 @@ def test_membership_uniqueness_count(small):
         small, "--attack", "membership", "--known", "age=44", "--known", "job=nurse"
     )
     assert code == 0
-    assert result["queries"] == 2
+    assert result["queries"] == 1
     assert result["result"][0]["present"] is True
     assert result["records_recovered"] is None
     assert result["exact"] is None
-    _, result = audit(small, "--attack", "membership", "--known", "age=45", "--strategy", "linear")
-    assert (result["queries"], result["result"][0]["present"]) == (1, False)
+    for strategy, queries in (("linear", 1), ("thrifty", 1), ("published", 2)):
+        _, result = audit(
+            small, "--attack", "membership", "--known", "age=45", "--strategy", strategy
+        )
+        assert (result["queries"], result["result"][0]["present"]) == (queries, False)
     _, result = audit(small, "--attack", "uniqueness", "--known", "age=60")
     assert (result["queries"], result["result"][0]["unique"]) == (2, True)
     _, result = audit(small, "--attack", "uniqueness", "--known", "age=31", "--present")

@@ -44,7 +44,7 @@ def by_attribute(verdict: Any, data: Dataset) -> tuple[int, ...]:
 
 
 def test_the_whole_table_under_protection(bank: Dataset) -> None:
-    verdict = thinveil.audit(bank, order=ORDER)
+    verdict = thinveil.audit(bank, strategy="published", order=ORDER)
     assert verdict.run.meter.queries == 5_418_936
     assert by_attribute(verdict, bank) == TABLE
     assert verdict.run.meter.trivial == 0
@@ -61,7 +61,7 @@ def test_the_whole_table_under_protection(bank: Dataset) -> None:
 
 
 def test_the_whole_table_without_protection(bank: Dataset) -> None:
-    verdict = thinveil.audit(bank, order=ORDER, mechanism="unprotected")
+    verdict = thinveil.audit(bank, strategy="published", order=ORDER, mechanism="unprotected")
     assert verdict.run.meter.queries == 5_200_591
     assert verdict.run.meter.trivial == 226_813
     assert verdict.run.meter.queries - verdict.run.meter.trivial == 4_973_778
@@ -74,14 +74,14 @@ def test_an_order_that_the_attacker_can_know(bank: Dataset) -> None:
     """Domain sizes are public. With ties as in the published order it takes 5,887,110."""
     schema = bank.schema
     order = sorted(ORDER, key=lambda name: schema[schema.column(name)].size)
-    verdict = thinveil.audit(bank, order=order)
+    verdict = thinveil.audit(bank, strategy="published", order=order)
     assert verdict.run.meter.queries == 5_887_110
     assert verdict.score is not None
     assert verdict.score.exact
 
 
 def test_the_default_order_breaks_ties_as_the_schema_stands(bank: Dataset) -> None:
-    verdict = thinveil.audit(bank)
+    verdict = thinveil.audit(bank, strategy="published")
     names = [bank.schema[column].name for column in verdict.run.found.columns]
     assert names[:4] == ["default", "housing", "loan", "y"]
     assert verdict.run.meter.queries == 5_887_933
@@ -91,7 +91,9 @@ def test_the_default_order_breaks_ties_as_the_schema_stands(bank: Dataset) -> No
 
 @pytest.mark.parametrize(("mechanism", "total"), [("idp", 300_183), ("unprotected", 301_201)])
 def test_single_attributes(bank: Dataset, mechanism: str, total: int) -> None:
-    verdict = thinveil.audit(bank, attack="column", columns=ORDER, mechanism=mechanism)
+    verdict = thinveil.audit(
+        bank, strategy="published", attack="column", columns=ORDER, mechanism=mechanism
+    )
     assert by_attribute(verdict, bank) == ALONE[mechanism]
     assert verdict.run.meter.queries == total == sum(ALONE[mechanism])
     # without protection every single column includes one trivial question (erratum 8)

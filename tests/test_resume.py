@@ -34,9 +34,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "group": {"mechanism": "idp", "epsilons": ("0.5", "0.25"), "seed": 13},
     "bounded": {"mechanism": "idp", "universe": "bounded", "seed": 14},
     "unprotected": {"mechanism": "unprotected"},
+    "published": {"mechanism": "idp", "k": 2, "strategy": "published", "seed": 15},
+    "thrifty": {"mechanism": "idp", "strategy": "thrifty", "effort": 16, "windows": 2, "seed": 16},
+    "open": {"mechanism": "unprotected", "strategy": "thrifty", "effort": 32, "windows": 1},
 }
+CHOSEN = ("epsilon", "strategy", "effort", "windows")
 BUDGETS = {
-    kind: {name: value for name, value in each.items() if name.startswith("epsilon")}
+    kind: {name: value for name, value in each.items() if name.startswith(CHOSEN)}
     for kind, each in KINDS.items()
 }
 """What is left to choose where a target brings its own mechanism."""
@@ -296,7 +300,7 @@ def test_answers_to_other_questions_are_refused(
 ) -> None:
     header, frames = finished[0].split(b"\n", 1)
     fields = json.loads(header)
-    fields["options"]["order"] = ["x"]
+    fields["options"]["strategy"] = "published"
     path = tmp_path / "run"
     path.write_bytes(json.dumps(fields).encode() + b"\n" + frames)
     with pytest.raises(TranscriptError, match="batch 1 differs"):
