@@ -59,7 +59,8 @@ def attributes(
             and dropped for a person where they fail.
         assume_unique: Whether every person is known to be in the table, and alone.
         care: How sure decisions must be.
-        thrift: How to ask about several people at once; None asks about each alone.
+        thrift: How to ask about several people at once, where that pays (k = 1, direction
+            shown); None asks about each alone.
     """
     care = care or Care()
     number: dict[tuple[tuple[int, int], ...], int] = {}  # of everybody who is different
@@ -108,7 +109,6 @@ class _Together:
             hidden=rules.hidden,
             windows=thrift.windows,
             states=thrift.states,
-            most_boxes=1 if thrift.boxes_only else 64,
             plain=thrift.plain,
         )
 
@@ -134,12 +134,15 @@ def _alone(facts: PublicFacts, crowd: Crowd, care: Care, thrift: Thrift | None) 
     """Find all attributes of people whom a single record fits."""
     rules, chains, lessons = crowd.rules, crowd.chains, crowd.lessons
     alone = np.flatnonzero([person.matches == 1 for person in crowd.matched])
+    if rules.k != 1 or rules.hidden:
+        thrift = None  # a union tells more than one box where all three answers are about as likely
     fewest, share = _TURNS
-    if thrift is not None:
+    asking: _Singly | _Together = _Singly(rules, chains)
+    if thrift is not None and not thrift.boxes_only:
         most, share = _TOGETHER
         fewest = max(fewest, min(most, len(alone) // _SIXTEENTH))
+        asking = _Together(rules, chains, thrift)
     waves = Waves(alone, fewest, share)
-    asking = _Singly(rules, chains) if thrift is None else _Together(rules, chains, thrift)
 
     def end(person: int) -> None:
         chain = chains.pop(person)
