@@ -74,7 +74,7 @@ def check(found: Any, data: Dataset, widths: dict[int, int] | None = None) -> No
 
 
 @every_form
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(world=worlds(**SMALL), data=st.data())
 def test_the_distinct_records_of_a_table(world: World, thrifty: bool, data: st.DataObject) -> None:
     schema = world.dataset.schema
@@ -250,3 +250,32 @@ def test_pools_settle_every_test(tests: list[tuple[float, bool]], data: st.DataO
         assert not told.keys() & set(settled.tolist())
         told |= dict(zip(settled.tolist(), held.tolist(), strict=True))
     assert told == dict(enumerate(truth.tolist()))
+
+
+def uniform(seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    schema = Schema((Grid("x", lower=0, upper=9), Grid("y", lower=0, upper=99), Grid("z")))
+    rows = [rng.integers(0, size, 600) for size in (10, 100, 1000)]
+    return Dataset(schema, np.column_stack(rows))
+
+
+def dense(seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    schema = Schema(tuple(Categories(name, tuple("pqrstu")) for name in "abcde"))
+    return Dataset(schema, rng.choice(6, (2000, 5), p=[0.5, 0.2, 0.1, 0.1, 0.05, 0.05]))
+
+
+FROZEN = {
+    # table: (queries, rounds) of the thrifty and of the adaptive form
+    "mixed": ((13_140, 452), (13_316, 362)),
+    "uniform": ((8_654, 213), (8_782, 196)),
+    "dense": ((3_712, 99), (3_659, 68)),
+}
+TABLES = {"mixed": mixed(1500, 0), "uniform": uniform(1), "dense": dense(2)}
+
+
+@every_form
+@pytest.mark.parametrize("name", TABLES)
+def test_frozen_counts(name: str, thrifty: bool) -> None:
+    meter = asked(TABLES[name], lambda facts: presence.table(facts, thrifty=thrifty)).meter
+    assert (meter.queries, meter.rounds) == FROZEN[name][0 if thrifty else 1]

@@ -10,7 +10,7 @@ holds one. The thrifty form asks about many groups at once (`pools`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -42,6 +42,11 @@ _LATE: Final = 8  # a wave is learned from without the last of so many
 _RENEW: Final = 0.08  # predictions are renewed when so much more is known
 _GUESS: Final = 0.5  # how often every value seems to have been seen before the first time
 _LEAST: Final = 1e-9
+_SMALL: Final = 2.0  # groups with fewer records are likely to have their likeliest value only
+_PILOT: Final = 40  # the most groups that show what is frequent
+_ONCE: Final = 1.5
+_FEW: Final = 4  # values of each of them that are looked at
+_PER_PILOT: Final = 500  # one of them for so many records
 _SWIFT: Final = 0.25
 _EXPECTED: Final = 12.0  # a line that seems to hold more values is shared out
 
@@ -75,10 +80,17 @@ class Stage(Frontiers):
         rates: How many records each group was expected to have, before it was known to exist.
         spare: How many records there are beside one of each group.
         unions: Whether a question may be about more than one stretch of values.
+        seen: How often each value was seen before.
     """
 
     def __init__(
-        self, domain: Domain, contexts: list[Codes], rates: Floats, spare: int, unions: bool
+        self,
+        domain: Domain,
+        contexts: list[Codes],
+        rates: Floats,
+        spare: int,
+        unions: bool,
+        seen: Floats,
     ) -> None:
         groups, values = len(rates), len(domain.steps)
         one = np.ones(groups)
@@ -91,9 +103,10 @@ class Stage(Frontiers):
             1 / np.maximum(rates, _LEAST),
         )
         self.domain, self.bits = domain, 0.0
+        self.most = values  # so many values of a group are enough
         self._contexts, self._rates, self._spare, self._unions = contexts, rates, spare, unions
         self._values = values
-        self._seen = np.full(values, _GUESS)
+        self._seen = _GUESS + seen
         self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
         self._start = np.zeros(groups, np.int64)
         self.down = np.zeros(groups, np.bool_)
@@ -239,11 +252,11 @@ class Stage(Frontiers):
 
     def _head(self, rows: Codes, chance: Floats) -> None:
         """Put the likeliest value of each group last: if nothing else is there, it is."""
-        if not self._unions:
-            self.down[rows] = chance[:, 0] > chance[:, -1]
-            return
+        few = (self._rates[rows] < _SMALL) & self._unions
+        self.down[rows] = (chance[:, 0] > chance[:, -1]) & ~few
         best = np.argmax(chance * self._top_share if self._coarse else chance, axis=1)
-        self._start[rows] = ((self._top[best] if self._coarse else best) + 1) % self._values
+        last = self._top[best] if self._coarse else best
+        self._start[rows] = np.where(few, (last + 1) % self._values, 0)
 
     def shared(self, rows: Codes) -> Codes:
         """Share out lines that seem to hold much; end all where every record is accounted for."""
@@ -251,6 +264,10 @@ class Stage(Frontiers):
             known = self.known[rows]
             self.end[rows] = np.where(known, self.high[rows], self.low[rows])
             return rows[known]
+        if self.most < self._values:
+            enough = self._many[self.owner[rows]] >= self.most
+            self.end[rows[enough]] = self.low[rows[enough]]
+            rows = rows[~enough]
         new = rows[self.hits[rows] > _EXPECTED * self.trials[rows]]
         while len(new):
             first = np.where(self.known[new], self.high[new], self.low[new])
@@ -378,8 +395,10 @@ def _joined(parts: list[tuple[Codes, Codes, Floats]]) -> tuple[Codes, Codes, Flo
 class _Groups:
     """The records as far as they are known: groups that agree on all attributes found."""
 
-    def __init__(self, known: Sequence[Domain], records: int, cut: Cut | None) -> None:
-        self._domains = tuple(known)
+    def __init__(
+        self, known: Sequence[Domain], seen: Sequence[Floats], records: int, cut: Cut | None
+    ) -> None:
+        self._domains, self._seen = tuple(known), tuple(seen)
         self._axes = tuple(each.axis for each in known)
         self._records, self._cut = records, cut
         first = known[0]
@@ -419,7 +438,8 @@ class _Groups:
         """Return the search for the next attribute."""
         spare = self._records - len(self.places)
         rates = self.rates * (spare / self.rates.sum())
-        return Stage(self._domains[self.depth], self._contexts, rates, spare, unions)
+        domain, seen = self._domains[self.depth], self._seen[self.depth]
+        return Stage(domain, self._contexts, rates, spare, unions, seen)
 
     def take(self, stage: Stage) -> None:
         """Split the groups by what was found of the next attribute."""
@@ -487,8 +507,11 @@ def table(
     known = yield from domains(
         facts, axes, cut, care, lambda _, done: About("values", 0.1 * done, lambda: nothing)
     )
-    ordered = _ordered(known, order, cut)
-    groups = _Groups(ordered, facts.records, cut)
+    seen = yield from _pilot(
+        facts, known, care, lambda: About("what is frequent", 0.1, lambda: nothing)
+    )
+    ordered = _ordered(known, seen, order, cut)
+    groups = _Groups(ordered, [seen[each.axis.column] for each in ordered], facts.records, cut)
     for depth, domain in enumerate(ordered[1:], 1):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[domain.axis.column].name}"
         stage = groups.stage(thrifty)
@@ -539,16 +562,95 @@ attributes = existence.attributes
 """The values among the records that fit each person: people are few, and nothing is learned."""
 
 
-def _ordered(known: Sequence[Domain], order: Sequence[int] | None, cut: Cut | None) -> list[Domain]:
-    """Sort attributes as the user says, the rest by the number of values; a cut's comes first."""
+def _ordered(
+    known: Sequence[Domain],
+    seen: dict[int, Floats],
+    order: Sequence[int] | None,
+    cut: Cut | None,
+) -> list[Domain]:
+    """Sort attributes as the user says, the rest by what they tell; a cut's comes first."""
     by_column = {each.axis.column: each for each in known}
     axes = in_order([each.axis for each in known], order)
     first = len(order or ())
-    rest = sorted((by_column[axis.column] for axis in axes[first:]), key=lambda one: len(one.steps))
-    ordered = [by_column[axis.column] for axis in axes[:first]] + rest
+    rest = sorted(axes[first:], key=lambda axis: entropy(seen[axis.column]))
+    ordered = [by_column[axis.column] for axis in (*axes[:first], *rest)]
     if cut is not None:
         ordered.sort(key=lambda one: one.axis.column != cut.column)
     return ordered
+
+
+def entropy(seen: Floats) -> float:
+    """Estimate the bits of a value from a few that were seen, and the number of values there are.
+
+    As many as were seen only once is the share of those that were not seen at all (Good, Turing).
+
+    >>> entropy(np.zeros(8)), entropy(np.array([6.0, 6.0]))
+    (3.0, 1.0)
+    """
+    total, new = seen.sum(), np.count_nonzero(seen == 0)
+    if not total:
+        return float(np.log2(len(seen)))
+    once = np.count_nonzero((seen > 0) & (seen < _ONCE))
+    unseen = min(max(once, 1) / (total + 1), 0.99) if new else 0.0
+    share = seen[seen > 0] / total * (1 - unseen)
+    bits = -float((share * np.log2(share)).sum())
+    return bits + (unseen * float(np.log2(new / unseen)) if new else 0.0)
+
+
+def _pilot(
+    facts: PublicFacts, known: Sequence[Domain], care: Care, about: Callable[[], About]
+) -> Attack[dict[int, Floats]]:
+    """Look at a few records to see what is frequent.
+
+    Records that share one value of the attribute with most values are a fair sample of all.
+    """
+    seen = {each.axis.column: np.zeros(len(each.steps)) for each in known}
+    widest = max(known, key=lambda one: len(one.steps))
+    values = len(widest.steps)
+    many = min(_PILOT, facts.records // _PER_PILOT, values // 2)
+    if not many:
+        return seen
+    place = np.random.default_rng(values).permutation(values)[:many]
+    cells = Cells.points((widest.axis.column,), widest.low(place)[:, None], (widest.axis.width,))
+    rates = np.full(many, facts.records / values)
+    stages = [
+        Stage(each, [], rates, facts.records, False, seen[each.axis.column])
+        for each in known
+        if each is not widest and len(each.steps) > 1
+    ]
+    for stage in stages:
+        stage.most = _FEW
+    open_rows = [stage.owner[:0] for stage in stages]
+    while any(stage.running for stage in stages):
+        parts = []
+        for place_of, stage in enumerate(stages):
+            open_rows[place_of] = np.concatenate([open_rows[place_of], stage.advance()])
+            if len(rows := open_rows[place_of]):
+                parts.append(_batch(cells, stage, np.arange(len(rows) + 1), rows, about()))
+        if not parts:
+            continue
+        zone = yield from zones_of(facts, _together(parts), care)
+        for place_of, stage in enumerate(stages):
+            if len(rows := open_rows[place_of]):
+                mine, zone = zone[: len(rows)], zone[len(rows) :]
+                open_rows[place_of] = stage.tell(rows, mine != BELOW, mine == ABOVE)
+    for stage in stages:  # a value of nearly all groups is more frequent than it was seen
+        here = np.bincount(stage.results()[1], minlength=len(stage.domain.steps))
+        seen[stage.domain.axis.column] = -many * np.log1p(-here / (many + 0.5))
+    return seen
+
+
+def _together(parts: Sequence[QueryBatch]) -> QueryBatch:
+    """Return batches about single boxes of the same cells as one."""
+    return QueryBatch(
+        parts[0].cells,
+        np.concatenate([part.cell for part in parts]),
+        np.concatenate([part.column for part in parts]),
+        np.concatenate([part.low for part in parts]),
+        np.concatenate([part.high for part in parts]),
+        np.concatenate([part.threshold for part in parts]),
+        about=parts[0].about,
+    )
 
 
 def _search(
