@@ -198,9 +198,7 @@ class Ladders:
         density[rows] = np.take_along_axis(self._density[rows], np.maximum(from_piece, 0), axis=1)
         if self._measure is not None:
             upto = np.column_stack([self._upto, self._upto[:, -1]])
-            moved_upto = np.take_along_axis(
-                self._upto[rows], np.minimum(source, pieces), axis=1
-            )
+            moved_upto = np.take_along_axis(self._upto[rows], np.minimum(source, pieces), axis=1)
             moved_upto[np.arange(len(rows)), np.minimum(place, pieces + 1)] = self._below(cut)
             upto[rows] = moved_upto
             self._upto = upto

@@ -21,8 +21,9 @@ _FINE: Final = 64  # a domain of so many places is predicted place by place
 _CELLS: Final = 32  # a larger one in so many cells of about equal weight
 _EVEN: Final = 0.2  # how much of what was not seen is thought to lie anywhere
 _ENOUGH: Final = 64  # records before other attributes are listened to
-_PLAIN: Final = 0.02  # how far their word is not taken
+_PLAIN: Final = 0.002  # how far their word is not taken
 _ALIKE: Final = 4.0  # how many records of a group, about, tell as much as all of them
+_ANY: Final = 0.1  # how likely a count is to be any other than what its spread suggests
 _LEAST: Final = 1e-12
 _SCALE: Final = 1e12
 
@@ -50,7 +51,7 @@ class Outlook:
         found = [np.concatenate(part) for part in zip(*self._found, strict=True)]
         group, place, count = found or [np.empty(0, np.int64)] * 3
         seen, number = np.unique(place, return_inverse=True)
-        counts = np.bincount(number.reshape(-1), count, len(seen))
+        counts = np.bincount(number.reshape(-1), count, len(seen)).astype(np.float64)
         edges = self._edges(seen, counts)
         measure = _measure(self.places, seen, counts, edges)
         base = np.maximum(np.diff(measure.upto(edges)), _LEAST)
@@ -117,7 +118,7 @@ class View:
 
     def start(self, group: Codes, low: Codes, top: Codes, records: Codes) -> Start:
         """Return what is believed of the largest of so many values."""
-        edge, upto, mass = self._pieces(group, low, top)
+        edge, _, mass = self._pieces(group, low, top)
         density = self._ratio[group]
         several = np.flatnonzero(records > 1)
         if len(several):
@@ -148,17 +149,21 @@ class View:
 
     def counts(self, records: Codes, chance: Floats) -> Floats:
         """Return how likely each count is."""
-        return self._spread.prior(records, chance, np.zeros_like(records), records)
+        learned = self._spread.prior(records, chance, np.zeros_like(records), records)
+        return (1 - _ANY) * learned + np.repeat(_ANY / (records + 1), records + 1)
 
     def learn(self, records: Codes, chance: Floats, count: Codes) -> None:
         """Take in how many records lay in upper halves."""
         self._spread.learn(records, chance, count)
 
     def bits(self, group: Codes, place: Codes, count: Codes) -> float:
-        """Return the code length of all values of groups, in any order within each."""
+        """Return the code length of all values of groups, were each a Polya urn of its own."""
         cell = np.searchsorted(self._edges, place, side="right") - 1
-        nats = np.log(self._measure.upto(place + 1) - self._measure.upto(place))
-        told = float((count * (nats + self._ratio[group, cell])).sum())
-        sizes = np.bincount(group, count).astype(np.float64)
-        ways = log_gamma(sizes + 1.0).sum() - log_gamma(count + 1.0).sum()
-        return max(-(told + float(ways)) / float(np.log(2)), 0.0)
+        chance = self._measure.upto(place + 1) - self._measure.upto(place)
+        weight: Floats = _ALIKE * np.maximum(chance * np.exp(self._ratio[group, cell]), 1e-100)
+        totals = np.bincount(group, count)
+        sizes = totals[totals > 0].astype(np.float64)
+        each = log_gamma(weight + count) - log_gamma(weight)
+        each -= log_gamma(count.astype(np.float64) + 1.0)
+        whole = log_gamma(sizes + 1.0) + log_gamma(np.full(1, _ALIKE)) - log_gamma(sizes + _ALIKE)
+        return max(-float(each.sum() + whole.sum()) / float(np.log(2)), 0.0)

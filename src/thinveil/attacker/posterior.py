@@ -43,7 +43,9 @@ _MANY: Final = {False: 4, True: 8}  # records that make a group large, by hidden
 _WIDE: Final = 4  # and how many values it must have room for
 _TRIES: Final = 100  # how often one search may begin anew before its target is disbelieved
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
-_HASTY_TRIES: Final = 6  # how often, where what cannot be found may be looked for elsewhere
+_LIKELY: Final = 0.8  # how likely the value of one record, where a failed check is not lost
+_ODDS: Final = 10.4  # nats by which it must lead all others in the end, in haste
+_HASTY_TRIES: Final = 15  # how often, where what cannot be found may be looked for elsewhere
 
 
 class Prior(Protocol):
@@ -82,6 +84,8 @@ class Searches:
         prior: What is likely beforehand; None where all values are.
         nats: How sure proofs must be where they are not the last word: they take no share of
             the error, and a group that contradicts itself is `lost`. None where they are.
+        epsilon: What answers cost, where that is known.
+        patience: How many answers a guess gets at a time, compared to what is usual.
     """
 
     def __init__(
@@ -93,6 +97,8 @@ class Searches:
         found: list[Values] | None = None,
         prior: Prior | None = None,
         nats: float | None = None,
+        epsilon: float | None = None,
+        patience: float = 1.0,
     ) -> None:
         self._facts, self._axis, self._care = facts, axis, care
         self._prior, self._hasty = prior, nats
@@ -114,15 +120,20 @@ class Searches:
         self._doubted = np.full(groups, -1)  # the count that failed to be proved last
         self._nats = np.zeros(groups)
         self._tries = np.zeros(groups, np.int64)  # beginnings since something was proved last
+        self._share = np.zeros(groups)  # how likely the value guessed was
         self._chance = np.zeros(groups)  # of a record to lie in the upper half
         make = Ladders if prior is None else prior.ladders
         self._ladders = make(self._low, self._top)
         self._row = np.arange(groups)  # the row of each search among the ladders
         self._beliefs = CountBeliefs(facts.claim, facts.records)
         self._proof = Proofs.none()
-        self._epsilon = None if self._claim.protected else 1.0  # exact at any
+        self.epsilon = epsilon if self._claim.protected else 1.0  # exact at any
+        self._patience = patience
+        self._doubt = np.full(groups, _DOUBTED)  # nats at which proofs are given up
         self._end(np.flatnonzero(self._s == 0))
         self._fresh(np.flatnonzero(self._s > 0))
+        if prior is not None:
+            self._nominate()
 
     @property
     def running(self) -> bool:
@@ -145,14 +156,16 @@ class Searches:
     # -- what is asked -------------------------------------------------------------------
 
     def _speed(self, upper: bool) -> Speed:
-        if self._epsilon is None:
+        if self.epsilon is None:
             return Speed(0.3, Laws.of(self._claim).first)
-        return speed(self._claim, self._n, upper, self._epsilon)
+        return speed(self._claim, self._n, upper, self.epsilon)
 
     def questions(self) -> tuple[Codes, Codes, Codes, Codes, Codes]:
         """Return owner, low, high, threshold and repeats of everything worth asking now."""
         most = self._care.most_repeats
         step = min(max(self._speed(True).step, self._speed(False).step), most)
+        if self._patience != 1.0 and self.epsilon is not None:
+            step = max(round(step * self._patience), 1)
         guess = np.flatnonzero((self._phase == _GUESSING) & (self._s > 0))
         self._guess = guess
         self._cut = self._ladders.cuts(self._row[guess]) if len(guess) else guess
@@ -237,7 +250,7 @@ class Searches:
         """Remember what answers cost, and give up where they can tell nothing."""
         epsilon = answers.epsilon
         if epsilon is not None:
-            self._epsilon = float(np.median(epsilon))
+            self.epsilon = float(np.median(epsilon))
         needed = max(self._speed(True).step, self._speed(False).step)
         if needed > self._care.most_repeats and self._step >= self._care.most_repeats:
             raise undecided(self._care)
@@ -270,9 +283,10 @@ class Searches:
         proof = self._proof
         if not len(proof.owner):
             return
-        failed = np.unique(proof.owner[proof.led <= _DOUBTED])
+        doubted = proof.led <= self._doubt[proof.owner]
+        failed = np.unique(proof.owner[doubted])
         if len(failed):
-            by_value = np.unique(proof.owner[(proof.led <= _DOUBTED) & proof.of_value])
+            by_value = np.unique(proof.owner[doubted & proof.of_value])
             if self._prior is not None:  # the guess had much for it: doubt the count first
                 again = (self._value[failed] == self._low[failed]) | (self._tries[failed] % 3 == 0)
                 by_value = failed[again]
@@ -329,7 +343,18 @@ class Searches:
         self._top = np.concatenate([self._top, top])
         self._row = np.concatenate([self._row, np.arange(many) + self._ladders.rows])
         self._ladders.add(low, top)
-        for name in ("_phase", "_value", "_count", "_doubted", "_halving", "_nats", "_tries", "_chance"):
+        for name in (
+            "_phase",
+            "_value",
+            "_count",
+            "_doubted",
+            "_halving",
+            "_nats",
+            "_tries",
+            "_chance",
+            "_doubt",
+            "_share",
+        ):
             mine = getattr(self, name)
             setattr(self, name, np.concatenate([mine, np.zeros(many, mine.dtype)]))
         self._fresh(np.arange(first, first + many))
@@ -366,7 +391,9 @@ class Searches:
         rest = searches[~halving & (room > 1)]
         self._phase[rest] = _GUESSING
         if failed and self._prior is not None:
-            nats = _DOUBTED * np.minimum(self._tries[rest], 4)
+            nats = self._doubt[rest] * np.where(
+                self._s[rest] > 1, np.minimum(self._tries[rest], 4), 1
+            )
             self._ladders.doubt(self._row[rest], self._value[rest], nats)
             return
         low, top = self._low[rest], self._top[rest]
@@ -414,8 +441,13 @@ class Searches:
         sure = guess[:0]
         if len(guess):
             value, share = self._ladders.best(self._row[guess])
-            sure = guess[share >= _SURE]
-            self._value[sure] = value[share >= _SURE]
+            enough = np.full(len(guess), _SURE)
+            if self._hasty is not None:
+                enough[self._s[guess] == 1] = _LIKELY
+            likely = share >= enough
+            sure = guess[likely]
+            self._value[sure] = value[likely]
+            self._share[sure] = share[likely]
             lowest = self._value[sure] == self._low[sure]
             alone = (self._s[sure] == 1) | lowest
             self._recount(sure[~alone])
@@ -436,8 +468,16 @@ class Searches:
     def _prove(self, searches: Codes) -> None:
         """Begin to prove, with fresh answers, that as many records have the value as found."""
         self._phase[searches] = _PROVING
-        hasty = self._hasty
-        self._nats[searches] = self._care.nats(len(searches)) if hasty is None else hasty
+        if self._hasty is None:
+            self._nats[searches] = self._care.nats(len(searches))
+            self._doubt[searches] = _DOUBTED
+        else:
+            one = self._s[searches] == 1
+            share = np.minimum(np.maximum(self._share[searches], 1e-9), 1 - 1e-9)
+            odds = np.log(share / (1 - share))
+            nats = np.where(one, np.maximum(_ODDS - odds, 1.0), self._hasty)
+            self._nats[searches] = nats
+            self._doubt[searches] = np.where(one, -1.0 - np.maximum(odds, 0.0), _DOUBTED)
         value, count = self._value[searches], self._count[searches]
         some = count > 0
         mine = searches[some]

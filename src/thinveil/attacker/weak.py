@@ -35,10 +35,13 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import MISSING
 
+_ROUNDS: Final = 2.0  # how long steps are where rounds matter
+_ANSWERS: Final = 0.5  # and where answers do, if each of them tells little
+_PATIENT: Final = 4.0  # how long steps are where few searches are left
 _CHECK: Final = 6.0  # nats by which something is checked in haste
 _HASTE: Final = 0.01  # the chance that a whole attack in haste has to be done again
-_FIRST: Final = 32  # the share of records that is searched before anything is learned
-_FEW: Final = 48
+_FIRST: Final = 27  # the share of records that is searched before anything is learned
+_FEW: Final = 16
 _ALMOST: Final = 0.05  # the share of a wave that may still run when the next one begins
 _LARGE: Final = 64
 _WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by doubles
@@ -76,9 +79,10 @@ def table(
     )
     axes = in_order(axes, order)
     tree = Tree(axes, rules.n)
+    patience = _ROUNDS if thrift is None else _ANSWERS if claim.hides_direction else 1.0
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        stage = WeakStage(facts, axis, tree.sizes, tree.lost, tree.contexts, care)
+        stage = WeakStage(facts, axis, tree.sizes, tree.lost, tree.contexts, care, patience)
         look = partial(_look, tree, stage)
         yield from _search(facts, stage, tree.cells(), care, label, depth / len(axes), look)
         tree.grow(*stage.found(), stage.lost, stage.bits, stage.closed)
@@ -252,19 +256,27 @@ class Tree:
         code = _codes(axis, places[rows][:, depth - 1])
         return Claims(cells, axis.column, code, axis.width, sizes[rows])
 
-    def regrow(self, depth: int, groups: Codes, places: Codes, sizes: Codes, owner: Codes) -> None:
+    def topmost(self, roots: list[Codes]) -> list[Codes]:
+        """Leave out groups whose forebears are among the roots as well."""
+        kept = list(roots)
+        for depth in range(len(roots)):
+            above = kept[depth]
+            for each in range(depth - 1, -1, -1):
+                above = self.levels[each + 1].parent[above] if len(above) else above
+                stay = ~np.isin(above, kept[each])
+                kept[depth], above = kept[depth][stay], above[stay]
+        return kept
+
+    def regrow(self, roots: list[Codes], places: Codes, sizes: Codes) -> None:
         """Put what was found again in the place of all that came from some groups."""
-        stay = ~np.isin(self.line[:, depth], groups)
-        line = np.full((len(places), self.line.shape[1]), -1)
-        level = groups[owner]
-        for each in range(depth, -1, -1):
-            line[:, each] = level
-            level = self.levels[each].parent[level]
+        stay = np.ones(len(self.sizes), np.bool_)
+        for depth, groups in enumerate(roots):
+            stay &= ~np.isin(self.line[:, depth], groups)
         self.places = np.vstack([self.places[stay], places])
         self.sizes = np.concatenate([self.sizes[stay], sizes])
         self.lost = np.concatenate([self.lost[stay], np.zeros(len(places), np.bool_)])
         self.known = np.concatenate([self.known[stay], np.full(len(places), len(self.axes))])
-        self.line = np.vstack([self.line[stay], line])
+        self.line = self.line[:0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,6 +312,7 @@ class WeakStage:
         lost: The groups that are not searched.
         contexts: For each earlier attribute, the number of each group's value (or bin).
         care: How sure decisions must be.
+        patience: How many answers a guess gets at a time, compared to what is usual.
     """
 
     def __init__(
@@ -310,8 +323,10 @@ class WeakStage:
         lost: Flags,
         contexts: list[Codes],
         care: Care,
+        patience: float = 1.0,
     ) -> None:
         self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
+        self._patience = patience
         self._places = Axis(axis.column, 0, axis.size - 1)
         self._outlook = Outlook(axis.size, contexts) if axis.size <= _WIDEST else None
         self.lost = lost.copy()
@@ -347,14 +362,21 @@ class WeakStage:
         for wave in self._waves:
             self._take(wave)
         ahead = self._order[self._next :]
-        many = max(self._records // _FIRST, _FEW, begun)
+        many = max(self._records // _FIRST, _FEW, 2 * begun)
         some = int(np.searchsorted(np.cumsum(self._sizes[ahead]), many, side="right"))
-        groups = ahead[: max(some, min(_FEW, len(ahead)))]
+        groups = ahead[: max(some, 1)]
         self._next += len(groups)
         view = None if self._outlook is None else self._outlook.view(groups)
         sizes = self._sizes[groups]
         searches = Searches(
-            self._facts, self._places, sizes, self._care, prior=view, nats=_CHECK
+            self._facts,
+            self._places,
+            sizes,
+            self._care,
+            prior=view,
+            nats=_CHECK,
+            epsilon=self._waves[-1].searches.epsilon if self._waves else None,
+            patience=self._patience,
         )
         self._waves.append(_Wave(groups, searches, view, int(sizes.sum())))
 
@@ -461,28 +483,34 @@ def _settle(facts: PublicFacts, tree: Tree, care: Care, bulk: bool) -> Attack[No
         sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
         parents = tree.line[rows[~sure], last - 1]
         wrong[last - 1] = np.union1d(wrong[last - 1], parents)
+    roots: list[Codes] = [np.empty(0, np.int64)] * last
     for depth in range(last - 1, -1, -1):
-        groups = wrong[depth].astype(np.int64)
-        if not len(groups):
-            continue
-        level = tree.levels[depth]
-        if depth:
+        groups, level = wrong[depth].astype(np.int64), tree.levels[depth]
+        if depth and len(groups):
             claims = tree.claims(depth, groups, level.places, level.sizes)
             sure = yield from proved(facts, claims, care, about)
             wrong[depth - 1] = np.union1d(wrong[depth - 1], level.parent[groups[~sure]])
             groups = groups[sure]
-        if len(groups):
-            yield from _again(facts, tree, depth, groups, care)
+        roots[depth] = groups
+    if any(len(each) for each in roots):
+        yield from _again(facts, tree, tree.topmost(roots), care)
 
 
-def _again(facts: PublicFacts, tree: Tree, depth: int, groups: Codes, care: Care) -> Attack[None]:
+def _again(facts: PublicFacts, tree: Tree, roots: list[Codes], care: Care) -> Attack[None]:
     """Search groups that surely hold their records once more, with proofs at each step."""
-    level = tree.levels[depth]
-    places, sizes, owner = level.places[groups], level.sizes[groups], np.arange(len(groups))
+    places, sizes = np.empty((0, 0), np.int64), np.empty(0, np.int64)
     about = risky(About("searching again", 1.0, tree.table), care)
-    for axis in tree.axes[depth:]:
+    for depth, (axis, mine) in enumerate(zip(tree.axes, roots, strict=True)):
+        level = tree.levels[depth]
+        places = np.vstack([places, level.places[mine]])
+        sizes = np.concatenate([sizes, level.sizes[mine]])
+        if not len(sizes):
+            places = np.empty((0, depth + 1), np.int64)
+            continue
         cells = tree.cells(places)
-        searches = Searches(facts, Axis(axis.column, 0, axis.size - 1), sizes, care)
+        searches = Searches(
+            facts, Axis(axis.column, 0, axis.size - 1), sizes, care, patience=_PATIENT
+        )
         while searches.running:
             asker, low, high, threshold, repeats = searches.questions()
             batch = QueryBatch(
@@ -503,5 +531,4 @@ def _again(facts: PublicFacts, tree: Tree, depth: int, groups: Codes, care: Care
         group = np.repeat(np.arange(len(sizes)), many)
         value, sizes = np.array([p for each in searches.found for p in each], np.int64).T
         places = np.column_stack([places[group], value])
-        owner = owner[group]
-    tree.regrow(depth, groups, places, sizes, owner)
+    tree.regrow(roots, places, sizes)
