@@ -183,7 +183,7 @@ def test_what_is_learned_from_the_first_helps_with_the_next() -> None:
     assert each[-80:].mean() < each[:8].mean() - 10
 
 
-@pytest.mark.parametrize(("seed", "records", "frozen"), [(3, 120, 2296), (4, 40, 957)])
+@pytest.mark.parametrize(("seed", "records", "frozen"), [(3, 120, 2281), (4, 40, 983)])
 def test_frozen_questions(seed: int, records: int, frozen: int) -> None:
     world = numbered(seed, records, idp(1))
     target = questions(world)

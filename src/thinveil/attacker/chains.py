@@ -18,7 +18,7 @@ import numpy as np
 from thinveil.attacker.densities import Places
 from thinveil.attacker.mixing import Mixer
 from thinveil.attacker.stages import LEVELS, binned
-from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.queries import Codes, Floats
 
 _ENOUGH: Final = 8  # people before contexts are looked at
 _EDGE: Final = 1e-9  # no side of a decision is believed to be less likely
@@ -39,6 +39,8 @@ class Predictor(Mixer):
         cells: The cell of each person found.
     """
 
+    pairs = 0  # there are few people
+
     def __init__(
         self, contexts: Sequence[Codes], levels: Sequence[int], mass: Floats, cells: Codes
     ) -> None:
@@ -55,9 +57,6 @@ class Predictor(Mixer):
     def _log_left(self) -> Floats:
         logs: Floats = np.log(self._share)
         return logs
-
-    def _choose_pairs(self, groups: Codes, cells: Codes, counts: Codes, learn: Flags) -> None:
-        """Take none: there are few people."""
 
     def row(self, levels: Sequence[int]) -> Floats:
         """Return how likely each cell is, given the level of each context."""

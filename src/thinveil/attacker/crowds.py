@@ -13,6 +13,7 @@ from thinveil.attacker.codelength import person_bits
 from thinveil.attacker.densities import Places
 from thinveil.attacker.found import PeopleFound, PersonFound
 from thinveil.attacker.search import Axis, Rules, Values, scaled
+from thinveil.attacker.shuffles import shuffled
 from thinveil.attacker.table import column_found
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes
@@ -141,8 +142,7 @@ class Waves:
 
     def __init__(self, people: Codes, fewest: int, share: float) -> None:
         self._fewest, self._share = fewest, share
-        shuffled = np.random.default_rng(len(people)).permutation(len(people))
-        self._order = people[shuffled]
+        self._order = people[shuffled(len(people))]
         self._next = 0
         self._wave: dict[int, list[int]] = {}
         self._left: dict[int, int] = {}

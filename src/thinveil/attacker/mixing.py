@@ -23,7 +23,6 @@ _FADING: Final = 0.97  # how fast earlier records are forgotten by the weights
 _SAMPLE: Final = 1500
 _STEPS: Final = 5
 _RANGE: Final = (-0.2, 1.2)
-_PAIRS: Final = 8
 _WIDE: Final = 24  # cells from which on it may help to smooth tables
 _LEARN: Final = 0.6  # the share of records whose tables are tried on the others
 _ENOUGH: Final = 1000  # records before pairs are looked for
@@ -39,6 +38,8 @@ class Mixer:
         contexts: A row a known attribute: for each group, the number of its value.
         cells: For each cell of the attribute, how many records of the table lie there.
     """
+
+    pairs = 8  # how many pairs of attributes are contexts, at most
 
     def __init__(self, contexts: list[Codes], cells: Codes) -> None:
         self._cells = len(cells)
@@ -193,12 +194,12 @@ class Mixer:
         tried = [self._trial(each, groups, cells, counts, learn) for each in self._contexts]
         self._smooth = [smooth for _, smooth in tried]
         best: list[tuple[float, bool, int, int]] = []
-        if keep > 1 and self._records >= _ENOUGH:
+        if keep > 1 and self.pairs and self._records >= _ENOUGH:
             for a, b in combinations(range(keep), 2):
                 if (pair := self._pair(a, b)) is not None:
                     cost, smooth = self._trial(pair, groups, cells, counts, learn)
                     best.append((min(tried[a][0], tried[b][0]) - cost, smooth, a, b))
-        for gain, smooth, a, b in sorted(best, reverse=True)[:_PAIRS]:
+        for gain, smooth, a, b in sorted(best, reverse=True)[: self.pairs]:
             if gain > 0 and (pair := self._pair(a, b)) is not None:
                 self._contexts.append(pair)
                 self._smooth.append(smooth)

@@ -28,7 +28,7 @@ _FEWEST: Final = 48
 _LARGE: Final = 64
 
 
-def binned(counts: Codes, bins: int) -> Codes:
+def binned(counts: Codes | Floats, bins: int) -> Codes:
     """Put neighbouring values together in about so many bins that hold about as many records.
 
     A value that many records share has a bin of its own; the others share the rest.
@@ -39,14 +39,14 @@ def binned(counts: Codes, bins: int) -> Codes:
     heavy = np.zeros(len(counts), np.bool_)
     while True:
         free = bins - int(np.count_nonzero(heavy))
-        rest = int(counts[~heavy].sum())
+        rest = float(counts[~heavy].sum())
         more = ~heavy & (counts * max(free, 1) > rest)
         if free < 2 or not more.any():
             break
         heavy |= more
     light = np.where(heavy, 0, counts)
     middle = np.cumsum(light) - light / 2
-    raw = np.floor(middle / max(rest, 1) * max(free, 1)).astype(np.int64)
+    raw = np.floor(middle / max(rest, 1e-300) * max(free, 1)).astype(np.int64)
     new = np.ones(len(counts), np.bool_)
     new[1:] = (raw[1:] != raw[:-1]) | heavy[1:] | heavy[:-1]
     return np.cumsum(new) - 1

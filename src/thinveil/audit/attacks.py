@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinveil.attacker import adaptive, existence, table, targeted
+from thinveil.attacker import people as learned_people
 from thinveil.attacker.bits import else_by_bits
 from thinveil.attacker.care import SEQUENTIAL, Care
 from thinveil.attacker.found import Found
@@ -64,6 +65,17 @@ def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
         schema.column(name): span(schema[schema.column(name)], text)
         for name, text in options.priors.items()
     }
+    if strategy.learns:
+        return learned_people.attributes(
+            facts,
+            strategy,
+            people,
+            wanted,
+            widths=widths,
+            priors=priors,
+            care=care,
+            thrift=options.thrift(),
+        )
     return targeted.attributes(
         facts,
         strategy,

@@ -49,6 +49,7 @@ Digit = tuple[int, int]
 
 _GENERAL: Final = -1  # the width of a range that is no single (coarse) value
 _FEW_WIDTHS: Final = 3
+_FEW_RECORDS: Final = 16
 _MANY_GROUPS: Final = 16  # so many times more groups than ranges are not worth preparing for
 _CHUNK: Final = 4_000_000
 _TABLE_SPAN: Final = 2_000_000
@@ -306,6 +307,8 @@ class IndexCounter:
     def _plan_for(self, cells: Cells) -> _Plan:
         columns = cells.columns
         width = _widths(cells)
+        if (plan := self._plan_by_common(cells, width)) is not None:
+            return plan
         if (width == width[:1]).all():
             shapes, part = width[:1], np.zeros(len(cells), np.int64)
         else:
@@ -325,6 +328,28 @@ class IndexCounter:
             parts.append(_Part(digits, general))
         group[(cells.low >= cells.high).any(axis=1)] = -1
         return _Plan(cells, parts, part, group)
+
+    def _plan_by_common(self, cells: Cells, width: Codes) -> _Plan | None:
+        """Go by what cells of many shapes fix in common, where that leaves few records each.
+
+        All other ranges are checked record by record. None where it would not pay.
+        """
+        same = (width == width[:1]).all(axis=0)
+        common = np.flatnonzero(same & (width[0] > 0)) if len(cells) else np.empty(0, np.int64)
+        if same.all() or not len(common):
+            return None
+        digits = tuple((cells.columns[place], int(width[0, place])) for place in common.tolist())
+        values = cells.low[:, common].copy()
+        for place, (_, step) in enumerate(digits):
+            values[:, place] = _digit(values[:, place], step)
+        groups = self._group(digits)
+        group = groups.find(values)
+        if np.bincount(groups.ids)[group[group >= 0]].sum() > _FEW_RECORDS * len(cells):
+            return None
+        fixed = {column for column, _ in digits}
+        rest = tuple(column for column in cells.columns if column not in fixed)
+        group[(cells.low >= cells.high).any(axis=1)] = -1
+        return _Plan(cells, [_Part(digits, rest)], np.zeros(len(cells), np.int64), group)
 
     def _digit(self, digit: Digit) -> tuple[Codes, Codes]:
         """Return a digit's distinct values and, for each record, the place among them."""
