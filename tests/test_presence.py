@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from test_existence import BOOTSTRAPS, SMALL, distinct, every_bootstrap, widths_for
+from test_existence import BOOTSTRAPS, COMPOSED, SMALL, distinct, every_bootstrap, widths_for
 from thinveil.attacker import existence, presence
 from thinveil.attacker.pools import Pools
 from thinveil.audit.driver import Run, run
+from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.language.claims import Claim, bdp
+from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from worlds import Watched, World, attack_with, boxes_of, domain_of, rows_of, schedule_for, worlds
 
@@ -177,6 +179,14 @@ def test_all_records_are_equal(claim: Claim, records: int, thrifty: bool) -> Non
     assert claim.hides_direction == (found is None)
     if found is not None:
         check(found, world.dataset)
+
+
+@every_form
+@pytest.mark.parametrize("name", ["binary", "noisy-integer"])
+def test_a_cache_is_talked_round(name: str, thrifty: bool) -> None:
+    data = mixed(80, 1)
+    curator = Curator(data, COMPOSED[name], policies=Policies(cache=True))
+    check(attack_with(presence.table(curator.facts, thrifty=thrifty), curator).found, data)
 
 
 # ---- how many questions

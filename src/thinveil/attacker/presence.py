@@ -496,10 +496,12 @@ def table(
         order: Columns to begin with, where the user wants a say.
         widths: A coarser precision for some columns.
         care: How sure decisions must be, where single answers do not tell.
-        thrifty: Whether to ask about many groups at once.
+        thrifty: Whether to ask about many groups at once, if the curator's cache lets us.
     """
     care = care or Care()
     nothing = nothing_of(facts, widths)
+    if facts.policies.cache and not facts.claim.reads_exactly:
+        thrifty = False  # new words are found for single boxes only (`wording.varied`)
     cut = None
     if facts.claim.hides_direction:
         cut = yield from find_cut(facts, care, lambda: nothing)
