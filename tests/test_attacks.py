@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Multiset
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker import table, targeted
+from thinveil.attacker import adaptive, table, targeted
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
 from thinveil.attacker.found import PersonFound
 from thinveil.attacker.limits import doubled
 from thinveil.attacker.search import Axis, Rules
-from thinveil.attacker.strategies import STRATEGIES, strategy_named
+from thinveil.attacker.strategies import STRATEGIES, Strategy, strategy_named
+from thinveil.attacker.thrifty import Thrift
 from thinveil.audit.driver import run
 from thinveil.audit.schedule import Free
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import SchemaError, TooManyQueries, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
+from thinveil.language.compiling import COMPILED
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Categories, Grid, Schema
@@ -43,6 +46,8 @@ from worlds import (
 )
 
 PUBLISHED, LINEAR = STRATEGIES["published"], STRATEGIES["linear"]
+ADAPTIVE, THRIFTY = STRATEGIES["adaptive"], STRATEGIES["thrifty"]
+LEARNING = (PUBLISHED, ADAPTIVE, THRIFTY)
 TINY = {"columns": 2, "domain": 4, "records": 9, "large": False}
 """Worlds in which the linear strategy ends soon."""
 
@@ -50,9 +55,42 @@ TINY = {"columns": 2, "domain": 4, "records": 9, "large": False}
 @st.composite
 def settings_of(draw: st.DrawFn, **limits: Any) -> tuple[World, Any]:
     """A world and a strategy that can deal with it."""
-    if draw(st.integers(0, 3)):
-        return draw(worlds(**limits)), PUBLISHED
-    return draw(worlds(**{**limits, **TINY})), LINEAR
+    strategy = draw(st.sampled_from([PUBLISHED, LINEAR, ADAPTIVE, THRIFTY, PUBLISHED, ADAPTIVE]))
+    return draw(worlds(**({**limits, **TINY} if strategy is LINEAR else limits))), strategy
+
+
+@st.composite
+def thrifts(draw: st.DrawFn) -> Thrift:
+    """Windows that think little; where loops are not compiled, as little as possible."""
+    return Thrift(
+        states=draw(st.integers(16, 64 if COMPILED else 16)),
+        windows=draw(st.integers(1, 8)),
+        boxes_only=draw(st.integers(0, 3)) == 0,
+        plain=not COMPILED,
+    )
+
+
+def table_attack(
+    draw: st.DrawFn,
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Any = (),
+    widths: dict[int, int] | None = None,
+) -> Any:
+    """The attack on the whole table that goes with a strategy."""
+    if not strategy.learns:
+        return table.table(facts, strategy, order, widths, force=True)
+    thrift = draw(thrifts()) if strategy is THRIFTY else None
+    return adaptive.table(facts, strategy, order, widths, thrift=thrift)
+
+
+def columns_attack(
+    facts: PublicFacts, strategy: Strategy, wanted: Any, widths: dict[int, int] | None = None
+) -> Any:
+    """The attack on columns that goes with a strategy."""
+    if strategy.learns:
+        return adaptive.columns(facts, strategy, wanted, widths)
+    return table.columns(facts, strategy, wanted, widths, force=True)
 
 
 def widths_for(draw: st.DrawFn, schema: Schema) -> dict[int, int]:
@@ -69,6 +107,7 @@ def watched_attack(attack: Any, world: World) -> tuple[Any, Watched]:
     ended = attack_with(attack, target)
     if world.claim.universe == "bounded" and world.claim.protected:
         assert target.constant() == []
+    assert target.overlapping() == []
     if world.claim.protected:
         n = world.dataset.records
         assert all(0 <= b < n for b in target.thresholds())
@@ -80,14 +119,14 @@ def watched_attack(attack: Any, world: World) -> tuple[Any, Watched]:
 # ---- whole tables
 
 
-@settings(max_examples=300)
+@settings(max_examples=450)
 @given(settings_of(), st.data())
 def test_a_table_is_reconstructed(setting: tuple[World, Any], data: st.DataObject) -> None:
     world, strategy = setting
     schema = world.dataset.schema
     widths = widths_for(data.draw, schema)
     order = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True))
-    attack = table.table(world.facts, strategy, order, widths, force=True)
+    attack = table_attack(data.draw, world.facts, strategy, order, widths)
     found, _ = watched_attack(attack, world)
     assert found.columns[: len(order)] == tuple(order)
     assert sorted(found.columns) == list(range(len(schema)))
@@ -104,24 +143,29 @@ def test_a_table_is_reconstructed(setting: tuple[World, Any], data: st.DataObjec
     assert rebuilt == table_truth(world.dataset, found.columns, found.widths)
 
 
-@settings(max_examples=60)
-@given(worlds(records=6, columns=3), st.data())
-def test_what_is_found_so_far_is_true(world: World, data: st.DataObject) -> None:
+def looked_at(attack: Any, world: World) -> list[Any]:
+    """Run an attack; return what it says it has found, before each round."""
     looks = []
-    target = world.curator()
 
     class Looking(Watched):
         def answer(self, batch):
             looks.append((batch.about.done, batch.about.so_far()))
             return super().answer(batch)
 
-    attack_with(table.table(world.facts, PUBLISHED), Looking(target))
+    attack_with(attack, Looking(world.curator()))
     shares = [done for done, _ in looks]
     assert shares == sorted(shares)
     assert all(0 <= done <= 1 for done in shares)
-    for _, found in looks:
-        if found is None:  # bounds are being found
-            continue
+    return [found for _, found in looks if found is not None]  # None while bounds are found
+
+
+@pytest.mark.parametrize("strategy", LEARNING, ids=lambda each: each.name)
+@settings(max_examples=60)
+@given(worlds(records=6, columns=3), st.data())
+def test_what_is_found_so_far_is_true(
+    strategy: Strategy, world: World, data: st.DataObject
+) -> None:
+    for found in looked_at(table_attack(data.draw, world.facts, strategy), world):
         assert found.counts.sum() == world.dataset.records
         for known in range(len(found.columns) + 1):
             some = found.known >= known
@@ -132,17 +176,28 @@ def test_what_is_found_so_far_is_true(world: World, data: st.DataObject) -> None
             assert all(told[row] <= truth[row] for row in told)
 
 
+@pytest.mark.parametrize("strategy", LEARNING, ids=lambda each: each.name)
+@settings(max_examples=40)
+@given(worlds(records=8, columns=3))
+def test_what_is_found_of_columns_so_far_is_true(strategy: Strategy, world: World) -> None:
+    rows = rows_of(world.dataset)
+    wanted = list(range(len(world.dataset.schema)))
+    for found in looked_at(columns_attack(world.facts, strategy, wanted), world):
+        for each in found.columns:
+            assert Multiset(dict(each.values)) <= Multiset(dict(column_truth(rows, each.column)))
+
+
 # ---- columns and counts
 
 
-@settings(max_examples=250)
+@settings(max_examples=350)
 @given(settings_of(), st.data())
 def test_columns_are_reconstructed(setting: tuple[World, Any], data: st.DataObject) -> None:
     world, strategy = setting
     schema = world.dataset.schema
     widths = widths_for(data.draw, schema)
     wanted = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True, min_size=1))
-    attack = table.columns(world.facts, strategy, wanted, widths, force=True)
+    attack = columns_attack(world.facts, strategy, wanted, widths)
     found, _ = watched_attack(attack, world)
     rows = rows_of(world.dataset)
     assert [each.column for each in found.columns] == wanted
@@ -365,7 +420,8 @@ def test_questions_of_membership_and_uniqueness(k: int, code: int, universe: Any
     world = person_world(idp(k, universe) if k else unprotected(universe))
     facts, people = world.facts, [{0: code}]
     assert asked(targeted.membership(facts, PUBLISHED, people), world) == (2 if k else 1)
-    assert asked(targeted.membership(facts, LINEAR, people), world) == 1
+    for strategy in (LINEAR, ADAPTIVE, THRIFTY):
+        assert asked(targeted.membership(facts, strategy, people), world) == 1
     assert asked(targeted.uniqueness(facts, people), world) == 2
     if code == 3:
         assert asked(targeted.uniqueness(facts, people, present=True), world) == 1
@@ -485,9 +541,10 @@ def test_searches_share_rounds() -> None:
 @pytest.mark.parametrize("k", [0, 1, 2])
 @pytest.mark.parametrize("far", [0, 1, -1, 2, -2, 10**9, 2**62 - 1, -(2**62) + 1])
 @pytest.mark.parametrize("width", [1, 3, 1024])
-def test_bounds_are_found_by_doubling(k: int, far: int, width: int) -> None:
+@pytest.mark.parametrize("strategy", [PUBLISHED, ADAPTIVE], ids=lambda each: each.name)
+def test_bounds_are_found_by_doubling(strategy: Strategy, k: int, far: int, width: int) -> None:
     world = World(one_column([far, far, 0, 0, 1]), idp(k) if k else unprotected())
-    attack = table.columns(world.facts, PUBLISHED, [0], {0: width})
+    attack = columns_attack(world.facts, strategy, [0], {0: width})
     found, target = watched_attack(attack, world)
     assert found.columns[0].values == column_truth(rows_of(world.dataset), 0, width)
     lows = {box[0][0] for batch in target.batches for (box,) in boxes_of(batch)}
@@ -501,11 +558,12 @@ def test_bounds_are_found_by_doubling(k: int, far: int, width: int) -> None:
     ids=["top", "both", "bottom", "below", "middle"],
 )
 @pytest.mark.parametrize("bounds", [{}, {"lower": 1 - LIMIT, "upper": LIMIT - 1}], ids=len)
+@pytest.mark.parametrize("strategy", [PUBLISHED, ADAPTIVE], ids=lambda each: each.name)
 def test_the_coarsest_steps_reach_the_ends_of_the_grid(
-    width: int, values: list[int], bounds: dict[str, int]
+    strategy: Strategy, width: int, values: list[int], bounds: dict[str, int]
 ) -> None:
     world = World(one_column(values, **bounds), idp())
-    found, _ = watched_attack(table.columns(world.facts, PUBLISHED, [0], {0: width}), world)
+    found, _ = watched_attack(columns_attack(world.facts, strategy, [0], {0: width}), world)
     assert found.columns[0].values == column_truth(rows_of(world.dataset), 0, width)
 
 
@@ -523,8 +581,8 @@ def test_a_target_that_hides_records_is_found_out() -> None:
         def answer(self, batch: Any) -> Answers:
             return Answers(np.zeros(batch.queries))
 
-    for width in (1, 3):
-        attack = table.columns(Hiding.facts, PUBLISHED, [0], {0: width})
+    for width, strategy in product((1, 3), (PUBLISHED, ADAPTIVE)):
+        attack = columns_attack(Hiding.facts, strategy, [0], {0: width})
         ended = run(attack, Hiding(), Free())
         assert ended.ending == "target"
         assert "outside every range" in ended.reason

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -274,19 +274,44 @@ class Watched:
 
     def constant(self) -> list[Any]:
         """Return the questions whose predicate no record, or every record, can satisfy."""
-        domains = [set(domain_of(attribute)) for attribute in self.facts.schema]
+        domains = [domain_of(attribute) for attribute in self.facts.schema]
         found = []
         for batch in self.batches:
-            for (box,) in boxes_of(batch):
-                kept = {
-                    column: {code for code in domains[column] if low <= code < high}
-                    for column, (low, high) in box.items()
-                }
-                never = any(not codes for codes in kept.values())
-                always = all(codes == domains[column] for column, codes in kept.items())
-                if never or always:
-                    found.append(box)
+            for union in boxes_of(batch):
+                satisfying = sum(_share(box, domains) for box in union)
+                if satisfying in (0, 1):
+                    found.append(union)
         return found
+
+    def overlapping(self) -> list[Any]:
+        """Return the questions of which two boxes have a code in common."""
+        return [
+            union
+            for batch in self.batches
+            for union in boxes_of(batch)
+            if any(_meet(one, other) for one, other in combinations(union, 2))
+        ]
+
+    def most_boxes(self) -> int:
+        """Return how many boxes the longest question has."""
+        return max((len(union) for batch in self.batches for union in boxes_of(batch)), default=0)
+
+
+def _share(box: dict[int, tuple[int, int]], domains: Sequence[list[int]]) -> Fraction:
+    """Return which share of all possible records lies in a box."""
+    share = Fraction(1)
+    for column, (low, high) in box.items():
+        inside = sum(low <= code < high for code in domains[column])
+        share *= Fraction(inside, len(domains[column]))
+    return share
+
+
+def _meet(one: dict[int, tuple[int, int]], other: dict[int, tuple[int, int]]) -> bool:
+    """Tell whether some record could lie in both boxes."""
+    return all(
+        max(one[column][0], other[column][0]) < min(one[column][1], other[column][1])
+        for column in one.keys() & other.keys()
+    )
 
 
 def one_column(values: Sequence[int], **grid: Any) -> Dataset:
