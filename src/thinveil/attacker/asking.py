@@ -34,6 +34,7 @@ def zones_of(facts: PublicFacts, batch: QueryBatch, care: Care) -> Attack[Codes]
         repeats = tally.repeats()
         part = replace(part, about=risky(part.about, care))
         if facts.policies.cache:
+            assert part.offsets is None, "unions cannot be put in new words"
             asks = varied(facts, part, repeats, care)
         else:
             asks = replace(part, repeats=repeats)

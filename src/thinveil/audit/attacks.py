@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinveil.attacker import adaptive, existence, table, targeted
+from thinveil.attacker import adaptive, existence, presence, table, targeted, weak
 from thinveil.attacker import people as learned_people
 from thinveil.attacker.bits import else_by_bits
 from thinveil.attacker.care import SEQUENTIAL, Care
 from thinveil.attacker.found import Found
 from thinveil.attacker.search import Attack
 from thinveil.attacker.strategies import Strategy, strategy_named
+from thinveil.attacker.thrifty import Thrift
 from thinveil.attacker.wording import worded
 from thinveil.audit.options import Options, span
 from thinveil.errors import SchemaError, UsageError
@@ -74,7 +75,7 @@ def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
             widths=widths,
             priors=priors,
             care=care,
-            thrift=options.thrift(),
+            thrift=_thrift(options, facts),
         )
     return targeted.attributes(
         facts,
@@ -91,9 +92,22 @@ def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
 def _learned(options: Options, facts: PublicFacts, strategy: Strategy, care: Care) -> Attack[Found]:
     """Return an attack that learns what is likely while it asks."""
     widths = options.widths(facts.schema)
+    weakly = not facts.claim.reads_exactly and care.test == SEQUENTIAL
     if options.attack == "column":
-        return adaptive.columns(facts, strategy, _columns(options, facts), widths, care)
-    return adaptive.table(facts, strategy, _order(options, facts), widths, care, options.thrift())
+        wanted = _columns(options, facts)
+        if weakly:  # nothing can be learned from one column to the next
+            return table.columns(facts, strategy_named("posterior"), wanted, widths, care=care)
+        return adaptive.columns(facts, strategy, wanted, widths, care)
+    order, thrift = _order(options, facts), _thrift(options, facts)
+    how = weak.table if weakly else adaptive.table
+    return how(facts, strategy, order, widths, care, thrift)
+
+
+def _thrift(options: Options, facts: PublicFacts) -> Thrift | None:
+    """Return how to ask about unions; not where the same question must be put in new words."""
+    if facts.policies.cache and not facts.claim.reads_exactly:
+        return None
+    return options.thrift()
 
 
 def _order(options: Options, facts: PublicFacts) -> list[int]:
@@ -121,9 +135,11 @@ def _existence(options: Options, facts: PublicFacts, care: Care) -> Attack[Found
     """Return the attack on a mechanism that shows which records exist."""
     widths = options.widths(facts.schema)
     if options.attack == "dataset":
-        return existence.table(facts, _order(options, facts), widths, care)
+        thrift = _thrift(options, facts)
+        unions = thrift is not None and not thrift.boxes_only
+        return presence.table(facts, _order(options, facts), widths, care, thrifty=unions)
     if options.attack == "column":
-        return existence.columns(facts, _columns(options, facts), widths, care)
+        return presence.columns(facts, _columns(options, facts), widths, care)
     if options.attack == "count":
         return existence.exists(facts, options.box_of(facts), care)
     if options.attack == "uniqueness":
