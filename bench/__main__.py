@@ -13,29 +13,46 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bench import page, sheets
+from bench import bars, growth, page, sheets
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("THINVEIL_BANK") or ROOT / ".." / "shared" / "data" / "bank-full.csv")
 
-LEAKING = (
-    *((name, k) for name in ("idp", "idp-integer", "idp-binary", "idp-noisy") for k in ("1", "3")),
-    ("bdp", "1"),
+COUNTING = ("idp", "idp-integer", "idp-binary", "idp-noisy")
+"""The mechanisms that leak counts; bdp shows which records exist, and has no group size."""
+MECHANISMS = (
+    ("idp", "1", "published"),
+    ("idp", "3", "published"),
+    *((name, "1", "published") for name in COUNTING if name != "idp"),
+    *((name, "1", "posterior") for name in COUNTING),
+    *((name, k, "adaptive") for name in COUNTING for k in ("1", "3")),
+    *((name, "1", "thrifty") for name in COUNTING),
+    *(("bdp", "1", strategy) for strategy in ("adaptive", "thrifty")),
 )
-AS_PUBLISHED = tuple((name, k) for name, k in LEAKING if name in ("idp", "idp-binary", "idp-noisy"))
+SOAK = (
+    *((name, k, "adaptive") for name in COUNTING for k in ("1", "3")),
+    *((name, "1", "thrifty") for name in COUNTING),
+    ("idp", "3", "thrifty"),
+    *(("bdp", "1", strategy) for strategy in ("adaptive", "thrifty")),
+)
+SIZES = {"adaptive": (1_000, 10_000, 100_000, 1_000_000), "thrifty": (1_000, 10_000, 100_000)}
+QUICK_SIZE = 10_000
 GROUPS = {
     "speed": (("ready",), ("table",), ("columns",), ("real",), ("people",), ("synthetic",)),
-    "mechanisms": (
-        *(("reconstruct", *each, "published") for each in AS_PUBLISHED),
-        *(("reconstruct", *each, "auto") for each in LEAKING),
+    "questions": bars.PARTS,
+    "scaling": tuple(
+        ("scaling", strategy, str(size)) for strategy, sizes in SIZES.items() for size in sizes
     ),
-    "soak": tuple(("soak", *each) for each in LEAKING),
+    "mechanisms": tuple(("reconstruct", *each) for each in MECHANISMS),
+    "soak": tuple(("soak", *each) for each in SOAK),
     "tests": (("noise",),),
 }
 """What is measured together: parts with their settings, each a process of its own."""
-WITHOUT_DATA = ("people", "synthetic", "noise")
+WITHOUT_DATA = ("people", "synthetic", "noise", "scaling")
 SHEETS = {
     "speed": sheets.speed,
+    "questions": bars.questions,
+    "scaling": growth.scaling,
     "mechanisms": sheets.mechanisms,
     "soak": sheets.soak,
     "tests": sheets.tests,
@@ -67,6 +84,8 @@ def main(groups: tuple[str, ...], data: Path, quick: bool, write: bool) -> None:
         console.print(page.table(sheet, caption))
         if write:
             page.write(group, sheet, caption)
+            if group == "scaling":
+                growth.keep(rows, caption)
             console.print(f"written to {page.PAGE.relative_to(ROOT)}")
     console.print(f"{(time.perf_counter() - started) / 60:.1f} minutes in all")
 
@@ -76,8 +95,15 @@ def _parts(group: str, quick: bool, real: bool) -> list[tuple[str, ...]]:
     return [
         part
         for part in GROUPS[group]
-        if (real or part[0] in WITHOUT_DATA) and not (quick and part[0] == "synthetic")
+        if (real or part[0] in WITHOUT_DATA) and not (quick and _long(part))
     ]
+
+
+def _long(part: tuple[str, ...]) -> bool:
+    """Return whether a part is left out where people want a quick look."""
+    if part[0] == "scaling":
+        return int(part[2]) > QUICK_SIZE
+    return part[0] == "synthetic" or any(f"seed={seed}" in part for seed in bars.SEEDS[1:])
 
 
 def _measure(part: tuple[str, ...], data: Path, quick: bool) -> list[dict[str, Any]]:

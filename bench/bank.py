@@ -11,10 +11,10 @@ from thinveil import Dataset, load, read_schema
 QUICK_RECORDS = 3_000
 
 
-def bank(path: Path, quick: bool) -> Dataset:
+def bank(path: Path, quick: bool, records: int = QUICK_RECORDS) -> Dataset:
     """Return bank-full.csv, or a sample of its records for a quick look."""
     data = load(path, read_schema("bank"))
     if not quick:
         return data
-    rows = np.random.default_rng(0).choice(data.records, QUICK_RECORDS, replace=False)
+    rows = np.random.default_rng(0).choice(data.records, records, replace=False)
     return data.sample(np.sort(rows))

@@ -13,7 +13,7 @@ from bench.sheets import Reconstruction, Soak
 from thinveil import Dataset, Verdict, audit
 from thinveil.attacker.found import TableFound
 
-SEEDS, QUICK_SEEDS = 20, 1
+SEEDS, QUICK_SEEDS = 10, 1
 SAMPLE = 2_000
 
 
@@ -31,9 +31,8 @@ def reconstruct(
         Reconstruction(
             mechanism,
             verdict.facts.claim.k,
-            verdict.strategy,
             strategy,
-            _wrong(verdict, data),
+            wrong_records(verdict, data),
             meter.queries,
             meter.questions,
             meter.rounds,
@@ -45,7 +44,7 @@ def reconstruct(
     ]
 
 
-def soak(path: Path, quick: bool, mechanism: str, k: str) -> list[Soak]:
+def soak(path: Path, quick: bool, mechanism: str, k: str, strategy: str) -> list[Soak]:
     """Reconstruct samples of the table, each with noise of its own, and count mistakes."""
     data = bank(path, False)
     seeds = QUICK_SEEDS if quick else SEEDS
@@ -55,17 +54,27 @@ def soak(path: Path, quick: bool, mechanism: str, k: str) -> list[Soak]:
         for seed in range(seeds):
             rows = np.random.default_rng(seed).choice(data.records, SAMPLE, replace=False)
             sample = data.sample(np.sort(rows))
-            verdict = audit(sample, mechanism=mechanism, k=int(k), seed=seed)
-            wrong += _wrong(verdict, sample)
+            verdict = audit(sample, mechanism=mechanism, k=int(k), strategy=strategy, seed=seed)
+            wrong += wrong_records(verdict, sample)
             answers += verdict.run.meter.queries
             errors.append(_planned_error(verdict))
     group = verdict.facts.claim.k
     return [
-        Soak(mechanism, group, seeds, seeds * SAMPLE, wrong, answers, max(errors), took.seconds)
+        Soak(
+            mechanism,
+            group,
+            strategy,
+            seeds,
+            seeds * SAMPLE,
+            wrong,
+            answers,
+            max(errors),
+            took.seconds,
+        )
     ]
 
 
-def _wrong(verdict: Verdict, truth: Dataset) -> int:
+def wrong_records(verdict: Verdict, truth: Dataset) -> int:
     """Count records that are wrong or missing, without the scoring of the product.
 
     A mechanism that shows only which records exist is held against the different records.

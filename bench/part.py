@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import attacks, loading, mechanisms, noise, ready
+from bench import attacks, loading, mechanisms, noise, questions, ready, scaling
 
 PARTS: dict[str, Callable[..., list[Any]]] = {
     "ready": ready.measure,
@@ -24,6 +24,9 @@ PARTS: dict[str, Callable[..., list[Any]]] = {
     "reconstruct": mechanisms.reconstruct,
     "soak": mechanisms.soak,
     "noise": noise.measure,
+    "person": questions.person,
+    "whole": questions.whole,
+    "scaling": scaling.measure,
 }
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from bench.figures import MIB, Figure
 
+USUAL = "adaptive"
+"""The default strategy."""
 SECONDS_BAR = 300
 MEMORY_BAR = 4096 * MIB
 ANSWERS_BARS = {"idp-binary": (15, 5), "idp-noisy": (150, 60)}
@@ -34,8 +36,7 @@ class Reconstruction:
     Args:
         mechanism: The mechanism's name.
         k: The group size; None where there is none.
-        strategy: The strategy that was used.
-        wanted: The strategy that was asked for.
+        strategy: The strategy's name.
         wrong: Records that are wrong or missing.
         answers: Answers drawn.
         questions: Rows of batches.
@@ -49,7 +50,6 @@ class Reconstruction:
     mechanism: str
     k: int | None
     strategy: str
-    wanted: str
     wrong: int
     answers: int
     questions: int
@@ -67,6 +67,7 @@ class Soak:
     Args:
         mechanism: The mechanism's name.
         k: The group size; None where there is none.
+        strategy: The strategy's name.
         runs: How many tables there were.
         records: How many records there were in all.
         wrong: Records that are wrong or missing, in all.
@@ -77,6 +78,7 @@ class Soak:
 
     mechanism: str
     k: int | None
+    strategy: str
     runs: int
     records: int
     wrong: int
@@ -109,7 +111,6 @@ def _figures(title: str, rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
 
 def mechanisms(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     """Return the sheet of whole tables; what the published search asks is the measure."""
-    # What is asked for by name and by default may be the same run: one row is enough.
     found = {_key(each): each for each in (Reconstruction(**row) for row in rows)}
     return Sheet(
         "Whole table, by mechanism",
@@ -143,12 +144,9 @@ def _reconstruction(
 ) -> tuple[str, ...]:
     published = found["idp", row.k or 1, "published"]
     ratio = row.answers / published.answers
-    usual = row.wanted == "auto"
-    beside = [
-        f"{row.answers / other.answers:.2f}"
-        for other in found.values()
-        if not usual and (other.mechanism, other.k, other.wanted) == (row.mechanism, row.k, "auto")
-    ]
+    usual = row.strategy == USUAL
+    default = found.get((row.mechanism, row.k, USUAL))
+    beside = "" if usual or default is None else f"{row.answers / default.answers:.2f}"
     most, aim = ANSWERS_BARS.get(row.mechanism, (None, None))
     bar = "" if most is None or not usual else f"at most {most}, aim {aim}"
     good = (
@@ -167,7 +165,7 @@ def _reconstruction(
         f"{row.questions:,}",
         f"{row.answers / row.questions:.2f}",
         f"{ratio:.2f}",
-        *(beside or [""]),
+        beside,
         f"{row.rounds:,}",
         f"{row.seconds:.1f}",
         f"{row.memory / MIB:,.0f}",
@@ -184,7 +182,7 @@ def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     return Sheet(
         "Many small tables",
         (
-            "mechanism",
+            "mechanism, strategy",
             "runs",
             "records",
             "wrong or missing",
@@ -197,7 +195,7 @@ def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
         frozenset({1, 2, 3, 6, 7, 8}),
         tuple(
             (
-                _named(each.mechanism, each.k),
+                f"{_named(each.mechanism, each.k)}, {each.strategy}",
                 f"{each.runs:,}",
                 f"{each.records:,}",
                 f"{each.wrong:,}",

@@ -1,8 +1,15 @@
-"""Draws the pictures of the README and the docs again: python docs/pictures.py."""
+"""Draws the pictures of the README and the docs again: python docs/pictures.py.
+
+With the word scaling, only what a record costs as tables grow is drawn, from docs/scaling.json.
+"""
 
 import io
+import json
+import math
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -16,6 +23,8 @@ from thinveil.report import curves, figures
 from thinveil.report.terminal import show_verdict
 
 IMAGES = Path(__file__).parent / "images"
+SCALING = Path(__file__).parent / "scaling.json"
+COLOURS = {"adaptive": "#0072B2", "thrifty": "#D55E00"}
 
 
 def main() -> None:
@@ -33,6 +42,50 @@ def main() -> None:
     curves.comparison(compared, IMAGES / "compare.png")
     write_table(compared)
     curves.risk(risk(thinveil.people()), IMAGES / "risk.png")
+    scaling(SCALING, IMAGES / "scaling.png")
+
+
+def scaling(source: Path, path: Path) -> None:
+    """Draw what a record costs as tables grow: `python -m bench scaling --write` measured it."""
+    runs: list[dict[str, Any]] = json.loads(source.read_text("utf-8"))["runs"]
+    pyplot = figures.plotter()
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.4), width_ratios=(3, 2))
+    known = sorted({(each["records"], each["known"] / each["records"]) for each in runs})
+    sizes = [records for records, _ in known]
+    bits = [each for _, each in known]
+    left.plot(sizes, bits, "--", color="#777777", label="bits a record, distribution known")
+    left.plot(
+        sizes,
+        [each / math.log2(3) for each in bits],
+        ":",
+        color="#777777",
+        label="the same at log2(3) bits an answer",
+    )
+    for strategy, colour in COLOURS.items():
+        mine = [each for each in runs if each["strategy"] == strategy]
+        mine.sort(key=lambda each: each["records"])
+        sizes = [each["records"] for each in mine]
+        asked = [each["questions"] / each["records"] for each in mine]
+        believed = [each["bits"] / each["records"] for each in mine]
+        left.plot(sizes, asked, "o-", color=colour, label=f"{strategy}: questions a record")
+        if strategy == "adaptive":
+            left.plot(sizes, believed, "x", color=colour, ms=8, label="bits a record, as believed")
+        each_took = [1000 * each["seconds"] / each["records"] for each in mine]
+        right.plot(sizes, each_took, "o-", color=colour, label=strategy)
+    left.set(xscale="log", xlabel="records", ylim=(0, None), title="Questions a record")
+    right.set(
+        xscale="log", yscale="log", xlabel="records", title="Milliseconds a record (whole audit)"
+    )
+    left.legend(frameon=False, fontsize=9, loc="lower left")
+    right.legend(frameon=False, fontsize=9)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.3)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    figure.suptitle("What a record costs as tables grow (one distribution, IDP, k = 1)")
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
 
 
 def write_table(compared: Comparison) -> None:
@@ -67,4 +120,7 @@ def cell(each: Outcome) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["scaling"]:
+        scaling(SCALING, IMAGES / "scaling.png")
+    else:
+        main()
