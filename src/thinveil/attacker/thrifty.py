@@ -21,7 +21,7 @@ from thinveil.attacker.windows import Windows
 from thinveil.errors import UsageError
 from thinveil.language.queries import Codes, Floats
 
-STATES: Final = 512
+STATES: Final = 1024
 """How many hypotheses a window weighs, unless the user says otherwise."""
 WINDOWS: Final = 512
 """How many windows ask side by side, unless the user says otherwise."""

@@ -68,7 +68,7 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
     "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
 )
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=USUAL, show_default=True)
-@click.option("--effort", type=int, metavar="N", help="Thrifty: hypotheses in a window. [512]")
+@click.option("--effort", type=int, metavar="N", help="Thrifty: hypotheses in a window. [1024]")
 @click.option("--windows", type=int, metavar="N", help="Thrifty: windows side by side. [512]")
 @click.option("--boxes-only", is_flag=True, help="Thrifty: no unions of boxes.")
 @click.option("--attack", type=click.Choice(ATTACKS), default="dataset", show_default=True)
