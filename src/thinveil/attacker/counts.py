@@ -16,6 +16,9 @@ from thinveil.attacker.search import Rules, contradiction
 from thinveil.language.queries import Codes, Flags, Floats
 
 _CANDIDATES: Final = 8
+_FEW: Final = 64  # counts that are so few that each of them may ask several questions a round
+_WIDE: Final = 16  # if it may have more than so many values
+_QUARTERS: Final = (0.25, 0.75)
 _NEAR: Final = 0.5  # windows whose score is this share of the best are asked together
 
 
@@ -24,10 +27,12 @@ class Counts:
 
     Args:
         rules: What thresholds tell.
+        patient: Whether to save questions rather than rounds.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, patient: bool = False) -> None:
         self._rules = rules
+        self._few = 0 if patient else _FEW
         self.key = np.empty(0, np.int64)
         self._low = np.empty(0, np.int64)
         self._size = np.empty(0, np.int64)
@@ -76,6 +81,14 @@ class Counts:
             better = gain > best_gain + 1e-12
             best_gain = np.where(better, gain, best_gain)
             best = np.where(better, b, best)
+        wide = np.flatnonzero(self._size > _WIDE) if len(rows) <= self._few else rows[:0]
+        if len(wide):  # hardly any work: further questions at the same time save rounds
+            more = []
+            for share in _QUARTERS:
+                at = np.searchsorted(total, before[wide] + share * whole[wide], side="left") - 1
+                inside = np.minimum(np.maximum(at - starts[wide], 0), self._size[wide] - 1)
+                more.append(np.minimum(np.maximum(self._low[wide] + inside, 0), n - 1))
+            rows, best = np.concatenate([rows, wide, wide]), np.concatenate([best, *more])
         self._row, self._asked = rows, best
         return rows, best
 
@@ -122,9 +135,11 @@ class Counts:
         if rules.hidden:
             low, end = self._cut_out(zone == NOISY, starts)
         else:
-            low = np.where(zone == BELOW, self._low, np.where(zone == NOISY, b - k + 1, b + k + 1))
-            end = np.where(zone == BELOW, b - k, np.where(zone == NOISY, b + k, high))
-            low, end = np.maximum(low, self._low), np.minimum(end, high)
+            least = np.where(zone == BELOW, 0, np.where(zone == NOISY, b - k + 1, b + k + 1))
+            most = np.where(zone == BELOW, b - k, np.where(zone == NOISY, b + k, rules.n))
+            low, end = self._low.copy(), high
+            np.maximum.at(low, self._row, least)
+            np.minimum.at(end, self._row, most)
         if (low > end).any():
             raise contradiction()
         place = np.repeat(self._low, self._size) + ramp(self._size)

@@ -50,6 +50,8 @@ class Histogram:
 class Columns(Splits):
     """Splits the domains of columns; an owner is a column, a place 0 is a missing value."""
 
+    leaning = True
+
     def __init__(self, rules: Rules, axes: Sequence[Axis]) -> None:
         super().__init__(rules)
         self._gap = np.array([axis.missing for axis in axes], np.int64)

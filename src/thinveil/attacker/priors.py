@@ -17,6 +17,7 @@ from thinveil.language.queries import Codes, Floats
 CONCENTRATIONS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 2048.0)
 """How alike the records of a group may be: 1 is nearly all or none, 2048 nearly a binomial."""
 _MANY: Final = 512  # records beyond which a rough prior is good enough: there are few such groups
+_LOG_FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, _MANY + 1)))])
 _LEAST: Final = 1e-9  # no count is impossible
 _FADING: Final = 0.999
 _LEARNED: Final = 200  # counts that are learned from at a time
@@ -90,19 +91,16 @@ class Spread:
         if not len(some):
             return
         s, p, count = s[some], np.clip(p[some], _EDGE, 1 - _EDGE), count[some]
-        mass = []
-        for kappa in CONCENTRATIONS:
-            a, b = kappa * p, kappa * (1 - p)
-            log = (
-                log_gamma(count + a)
-                + log_gamma(s - count + b)
-                - log_gamma(s.astype(np.float64) + kappa)
-                - log_gamma(a)
-                - log_gamma(b)
-                + log_gamma(np.full(len(s), kappa))
-            )
-            mass.append(log)
-        log = np.stack(mass, axis=1)
+        kappa = np.array(CONCENTRATIONS)
+        a, b = p[:, None] * kappa, (1 - p)[:, None] * kappa
+        log = (
+            log_gamma(count[:, None] + a)
+            + log_gamma((s - count)[:, None] + b)
+            - log_gamma(s[:, None] + kappa)
+            - log_gamma(a)
+            - log_gamma(b)
+            + log_gamma(kappa)
+        )
         part = np.exp(log - log.max(axis=1, keepdims=True)) * (self._weight / self._weight.sum())
         part /= part.sum(axis=1, keepdims=True)
         self._weight = self._weight * _FADING ** len(s) + part.sum(axis=0)
@@ -112,7 +110,7 @@ class Spread:
 def _components(count: Codes, s: Floats, p: Floats) -> list[Floats]:
     """Return the logarithm of each beta-binomial, up to a constant a row."""
     rest: Floats = s - count
-    ways = log_gamma(count.astype(np.float64) + 1.0) + log_gamma(rest + 1.0)
+    ways = _LOG_FACTORIALS[count] + _LOG_FACTORIALS[rest.astype(np.int64)]
     return [
         log_gamma(count + kappa * p) + log_gamma(rest + kappa * (1 - p)) - ways
         for kappa in CONCENTRATIONS

@@ -29,6 +29,8 @@ class Splits:
         rules: What thresholds tell.
     """
 
+    leaning = False  # whether plans look at how dense the parts of parents were
+
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.counts = Counts(rules)
@@ -66,7 +68,8 @@ class Splits:
             nodes = self._room(len(owner))
             self.owner[nodes], self.first[nodes] = owner, first
             self.end[nodes], self.size[nodes] = end, size
-            self.lean[nodes] = 0.0 if lean is None else lean
+            if self.leaning:
+                self.lean[nodes] = 0.0 if lean is None else lean
             alone = end - first == 1
             if alone.any():
                 self.settle(nodes[alone])
@@ -108,15 +111,20 @@ class Splits:
         mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
         self.counts.begin(nodes, low, high, mass)
 
-    def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes, Floats]:
+    def _children(
+        self, nodes: Codes, count: Codes
+    ) -> tuple[Codes, Codes, Codes, Codes, Floats | None]:
         """Return the parts of nodes that hold records."""
         owner = np.concatenate([self.owner[nodes], self.owner[nodes]])
         first = np.concatenate([self.first[nodes], self.cut[nodes]])
         end = np.concatenate([self.cut[nodes], self.end[nodes]])
         size = np.concatenate([count, self.size[nodes] - count])
-        odds = np.log((count + 1.0) / (self.size[nodes] - count + 1.0))
         some = size > 0
-        return owner[some], first[some], end[some], size[some], np.tile(odds, 2)[some]
+        lean = None
+        if self.leaning:
+            odds = np.log((count + 1.0) / (self.size[nodes] - count + 1.0))
+            lean = np.tile(odds, 2)[some]
+        return owner[some], first[some], end[some], size[some], lean
 
     def split(self, nodes: Codes, count: Codes) -> None:
         """Take in how many records lie in the lower part of nodes."""

@@ -74,7 +74,7 @@ class Stage(Splits):
         contexts: For each earlier attribute, the number of each group's value (or bin).
     """
 
-    at_first = 32
+    at_first = 16
 
     def __init__(
         self, rules: Rules, histogram: Histogram, sizes: Codes, contexts: list[Codes]

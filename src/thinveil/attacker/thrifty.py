@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.counts import Counts
 from thinveil.attacker.histograms import Columns, Histogram
 from thinveil.attacker.search import Axis, Rules
 from thinveil.attacker.splits import Splits
@@ -76,6 +77,7 @@ class Windowed(Splits):
     def open_pools(self, thrift: Thrift, many: int = 1, windows: int | None = None) -> None:
         """Begin with empty windows."""
         rules = self.rules
+        self.counts = Counts(rules, patient=True)
         self.pools = [
             Windows(
                 records=rules.n,
@@ -176,8 +178,6 @@ class Windowed(Splits):
 
 class ThriftyStage(Windowed, Stage):
     """The search for one attribute in all groups, by windows."""
-
-    at_first = 16
 
     def __init__(
         self,
