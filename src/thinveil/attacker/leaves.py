@@ -18,6 +18,7 @@ from thinveil.attacker.care import Care
 from thinveil.attacker.proofs import Test, at_least, speed
 from thinveil.attacker.reading import Laws, risky, spread, undecided, weighed
 from thinveil.attacker.search import Attack
+from thinveil.attacker.shuffles import scrambled
 from thinveil.attacker.wording import varied
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
@@ -74,10 +75,10 @@ def proved_in_bulk(facts: PublicFacts, claims: Claims, care: Care, about: About)
         return (yield from proved(facts, claims, care, about))
     sure = np.ones(many, np.bool_)
     drawings = math.ceil(care.nats(1) / math.log(unions))
-    generator = np.random.default_rng(many)
-    number = 0
+    number = seed = 0
     while number < drawings:
-        union = generator.integers(0, unions, many)
+        seed += 1
+        union = (scrambled(many, seed) % np.uint64(unions)).astype(np.int64)
         if np.bincount(union, sure, unions).max() > MOST_BOXES:
             continue
         number += 1

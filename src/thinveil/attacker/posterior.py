@@ -164,8 +164,10 @@ class Searches:
         """Return owner, low, high, threshold and repeats of everything worth asking now."""
         most = self._care.most_repeats
         step = min(max(self._speed(True).step, self._speed(False).step), most)
+        counting = step
         if self._patience != 1.0 and self.epsilon is not None:
             step = max(round(step * self._patience), 1)
+            counting = max(step, counting)
         guess = np.flatnonzero((self._phase == _GUESSING) & (self._s > 0))
         self._guess = guess
         self._cut = self._ladders.cuts(self._row[guess]) if len(guess) else guess
@@ -203,7 +205,7 @@ class Searches:
             [
                 guessing,
                 guessing[self._twice],
-                np.full(len(counted), step),
+                np.full(len(counted), counting),
                 proving.astype(np.int64),
             ]
         )

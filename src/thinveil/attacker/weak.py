@@ -25,6 +25,7 @@ from thinveil.attacker.outlook import Outlook, View
 from thinveil.attacker.posterior import Searches
 from thinveil.attacker.reading import cut_up, risky
 from thinveil.attacker.search import Attack, Axis, Rules, axes_of, scaled
+from thinveil.attacker.shuffles import shuffled
 from thinveil.attacker.stages import LEVELS, binned
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.table import in_order, nothing_of
@@ -35,13 +36,15 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import MISSING
 
-_ROUNDS: Final = 2.0  # how long steps are where rounds matter
-_ANSWERS: Final = 0.5  # and where answers do, if each of them tells little
+_BIG: Final = 4096  # records of a table whose rounds are long enough to want fewer of them
+_ROUNDS: Final = 2.0  # how long steps are then
+_ANSWERS: Final = 0.5  # and where answers matter more than rounds, and each tells little
 _PATIENT: Final = 4.0  # how long steps are where few searches are left
 _CHECK: Final = 6.0  # nats by which something is checked in haste
 _HASTE: Final = 0.01  # the chance that a whole attack in haste has to be done again
 _FIRST: Final = 27  # the share of records that is searched before anything is learned
-_FEW: Final = 16
+_FEW: Final = 16  # or so many, where that is more
+_LEAST: Final = 4  # groups that are searched at a time at least, where rounds matter
 _ALMOST: Final = 0.05  # the share of a wave that may still run when the next one begins
 _LARGE: Final = 64
 _WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by doubles
@@ -79,7 +82,11 @@ def table(
     )
     axes = in_order(axes, order)
     tree = Tree(axes, rules.n)
-    patience = _ROUNDS if thrift is None else _ANSWERS if claim.hides_direction else 1.0
+    patience = 1.0
+    if thrift is not None and claim.hides_direction:
+        patience = _ANSWERS
+    elif thrift is None and rules.n >= _BIG:
+        patience = _ROUNDS
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
         stage = WeakStage(facts, axis, tree.sizes, tree.lost, tree.contexts, care, patience)
@@ -332,9 +339,10 @@ class WeakStage:
         self.lost = lost.copy()
         self.closed = lost.copy()
         self.bits = 0.0
-        shuffled = np.random.default_rng(len(sizes)).permutation(np.flatnonzero(~lost))
-        large = sizes[shuffled] >= max(int(sizes.sum()) // _LARGE, 2)
-        self._order = np.concatenate([shuffled[large], shuffled[~large]])
+        there = np.flatnonzero(~lost)
+        mixed = there[shuffled(len(there))]
+        large = sizes[mixed] >= max(int(sizes.sum()) // _LARGE, 2)
+        self._order = np.concatenate([mixed[large], mixed[~large]])
         self._next = 0
         self._waves: list[_Wave] = []
         self._records = int(sizes.sum())
@@ -364,7 +372,7 @@ class WeakStage:
         ahead = self._order[self._next :]
         many = max(self._records // _FIRST, _FEW, 2 * begun)
         some = int(np.searchsorted(np.cumsum(self._sizes[ahead]), many, side="right"))
-        groups = ahead[: max(some, 1)]
+        groups = ahead[: max(some, _LEAST if self._patience > 1 else 1)]
         self._next += len(groups)
         view = None if self._outlook is None else self._outlook.view(groups)
         sizes = self._sizes[groups]
