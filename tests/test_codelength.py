@@ -27,7 +27,7 @@ from thinveil.attacker.codelength import (
     multiset_bits,
     table_bits,
 )
-from thinveil.attacker.existence import _limited
+from thinveil.attacker.existence import limited
 from thinveil.attacker.found import (
     ColumnFound,
     ColumnsFound,
@@ -202,7 +202,7 @@ def test_limits_that_are_not_public_are_those_that_a_search_finds(values, claim,
     curator = thinveil.Curator(data, claim_named(claim))
     axes = axes_of(curator.facts, {0: width})
     if claim == "bdp":
-        search = _limited(curator.facts, axes, None, Care(), lambda: None)
+        search = limited(curator.facts, axes, None, Care(), lambda: None)
     else:
         strategy = thinveil.STRATEGIES["published"]
         search = with_limits(curator.facts, strategy, axes, lambda _: None)

@@ -277,9 +277,9 @@ def dense(seed: int) -> Dataset:
 
 FROZEN = {
     # table: (queries, rounds) of the thrifty and of the adaptive form
-    "mixed": ((13_140, 452), (13_316, 362)),
-    "uniform": ((8_654, 213), (8_782, 196)),
-    "dense": ((3_712, 99), (3_659, 68)),
+    "mixed": ((13_062, 444), (13_292, 383)),
+    "uniform": ((8_654, 220), (8_783, 201)),
+    "dense": ((3_657, 94), (3_637, 67)),
 }
 TABLES = {"mixed": mixed(1500, 0), "uniform": uniform(1), "dense": dense(2)}
 

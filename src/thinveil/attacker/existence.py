@@ -140,7 +140,7 @@ def _column_job(axis: Axis, cut: Cut | None, side: int | None, box: Box, found: 
     return Job(column(part, found), box, axis, side)
 
 
-def _limited(
+def limited(
     facts: PublicFacts, axes: Sequence[Axis], cut: Cut | None, care: Care, so_far: Any
 ) -> Attack[list[Axis]]:
     """Return axes with limits, found by asking where they are not public."""
@@ -175,7 +175,7 @@ def table(
     axes = axes_of(facts, widths)
     nothing = nothing_of(facts, widths)
     cut = yield from _cut_for(facts, care, lambda: nothing)
-    axes = yield from _limited(facts, axes, cut, care, lambda: nothing)
+    axes = yield from limited(facts, axes, cut, care, lambda: nothing)
     axes = in_order(axes, order)
     if cut is not None:  # the column that splits the table comes first
         axes.sort(key=lambda axis: axis.column != cut.column)
@@ -213,7 +213,7 @@ def table(
         else:
             cells = Cells.points(columns[:depth], codes, all_widths[:depth])
             if cut is not None:
-                cells = _on_side(cells, cut, side)
+                cells = on_side(cells, cut, side)
             work = [Work(column(axis, []), group, axis) for group in range(len(codes))]
         about = about_depth(label, depth, len(axes), partial(so_far, codes, axis))
         results = yield from side_by_side(facts, cells, work, about, care)
@@ -222,7 +222,7 @@ def table(
     return found(codes, np.full(len(codes), len(axes)))
 
 
-def _on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
+def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
     """Return cells, of which the first column is the cut's, each within one side of it."""
     first, end = np.array(cut.sides)[side].T
     low, high = cells.low.copy(), cells.high.copy()
@@ -240,7 +240,7 @@ def columns(
     care = care or Care()
     axes = [axes_of(facts, widths)[each] for each in wanted]
     cut = yield from _cut_for(facts, care, lambda: None)
-    axes = yield from _limited(facts, axes, cut, care, lambda: None)
+    axes = yield from limited(facts, axes, cut, care, lambda: None)
     pairs: list[tuple[Axis, int | None, Values]] = [
         (axis, side, []) for axis in axes for side in _sides(cut)
     ]
@@ -356,7 +356,7 @@ def attributes(
     hidden = facts.claim.hides_direction
     if hidden and cut is None and (ABOVE in zones or any(axis.lower is None for axis in axes)):
         cut = yield from find_cut(facts, care, lambda: PeopleFound(tuple(matched)))
-    axes = yield from _limited(facts, axes, cut, care, lambda: PeopleFound(tuple(matched)))
+    axes = yield from limited(facts, axes, cut, care, lambda: PeopleFound(tuple(matched)))
     pairs = [
         (row, axis, side)
         for row, zone in enumerate(zones)
