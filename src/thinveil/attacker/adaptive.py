@@ -203,13 +203,14 @@ def _search(
         if not stage.waiting:
             continue
         offsets, nodes, threshold = stage.unions()
+        owner, first, end = stage.spans(nodes)
         done = (groups.depth + stage.settled / stage.rules.n) / of
         batch = QueryBatch(
             cells,
-            stage.owner[nodes],
+            owner,
             np.full(len(nodes), axis.column),
-            stage.histogram.cuts(stage.first[nodes]),
-            stage.histogram.cuts(stage.cut[nodes]),
+            stage.histogram.cuts(first),
+            stage.histogram.cuts(end),
             threshold,
             offsets=offsets,
             about=About(label, 0.1 + 0.9 * done, look),

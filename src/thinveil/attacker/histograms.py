@@ -14,7 +14,7 @@ from thinveil.attacker.search import Attack, Axis, Rules, Values, scaled
 from thinveil.attacker.splits import Splits
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
-from thinveil.language.schema import MISSING
+from thinveil.language.schema import LOWEST, MISSING
 
 _RARE: Final = 0.1  # how many values are thought to be missing, where any may be
 _LEAN: Final = 0.25  # how much of that is believed; 0.5 would be right for an exponential
@@ -38,7 +38,8 @@ class Histogram:
 
     def cuts(self, place: Codes) -> Codes:
         """Return codes that lie above all values before each place, and not above the rest."""
-        return scaled(self.steps[place], self.axis.width)
+        steps = np.append(self.steps, max(int(self.steps[-1]), LOWEST) + 1)
+        return scaled(steps[place], self.axis.width)
 
     @property
     def entropy(self) -> float:
@@ -124,10 +125,9 @@ def histograms(
 
     while columns.waiting:
         offsets, nodes, threshold = columns.unions()
-        owner = columns.owner[nodes]
-        low = base[owner] + columns.first[nodes]
-        low = np.where(gap[owner] & (columns.first[nodes] == 0), MISSING, low)
-        high = base[owner] + columns.cut[nodes]
+        owner, first, end = columns.spans(nodes)
+        low = np.where(gap[owner] & (first == 0), MISSING, base[owner] + first)
+        high = base[owner] + end
         batch = QueryBatch(
             Cells.everything(),
             np.zeros(len(nodes), np.int64),

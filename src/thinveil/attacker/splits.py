@@ -126,6 +126,13 @@ class Splits:
             lean = np.tile(odds, 2)[some]
         return owner[some], first[some], end[some], size[some], lean
 
+    def spans(self, nodes: Codes) -> tuple[Codes, Codes, Codes]:
+        """Return owners, first and last places of parts: ~node stands for the upper one."""
+        node = np.where(nodes < 0, ~nodes, nodes)
+        first = np.where(nodes < 0, self.cut[node], self.first[node])
+        end = np.where(nodes < 0, self.end[node], self.cut[node])
+        return self.owner[node], first, end
+
     def split(self, nodes: Codes, count: Codes) -> None:
         """Take in how many records lie in the lower part of nodes."""
         self.spread.learn(self.size[nodes], self.chance[nodes], count)

@@ -14,7 +14,9 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.counts import Counts
+from thinveil.attacker.evidence import ABOVE, BELOW
 from thinveil.attacker.histograms import Columns, Histogram
+from thinveil.attacker.pools import Pools
 from thinveil.attacker.search import Axis, Rules
 from thinveil.attacker.splits import Splits
 from thinveil.attacker.stages import Stage
@@ -26,9 +28,10 @@ STATES: Final = 1024
 """How many hypotheses a window weighs, unless the user says otherwise."""
 WINDOWS: Final = 512
 """How many windows ask side by side, unless the user says otherwise."""
-BOXES: Final = 64
+BOXES: Final = 256
 """The most boxes in one question: longer predicates are a burden to whoever answers them."""
 _VALUES: Final = 5  # a count of so many possible values goes into a window
+_EXCEPTION: Final = 0.3  # where an exception is less likely than this, many are tested at once
 _SHARE: Final = 8  # columns share the windows out
 
 
@@ -92,11 +95,46 @@ class Windowed(Splits):
         ]
         self._low = np.empty(1024, np.int64)
         self._price = np.empty((1024, _VALUES))
+        self._tests = Pools(BOXES)
+        self._testing = not thrift.boxes_only and not rules.hidden
+        self._exception = np.empty(1024)  # how likely a test is to find one
 
     @property
     def waiting(self) -> bool:
         """Whether there is anything to ask."""
-        return len(self.counts) > 0 or any(pool.busy for pool in self.pools)
+        some = len(self.counts) or len(self._tests) or any(pool.busy for pool in self.pools)
+        return bool(some)
+
+    def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Begin to count; where "none" or "all" is nearly certain, test many for exceptions."""
+        mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
+        size = high - low + 1
+        ends = np.cumsum(size)
+        none = np.where(low == 0, mass[ends - size], 0.0)
+        every = np.where(high == self.size[nodes], mass[ends - 1], 0.0)
+        sure = (np.maximum(none, every) > 1 - _EXCEPTION) & self._testing
+        self.counts.begin(nodes[~sure], low[~sure], high[~sure], mass[np.repeat(~sure, size)])
+        if sure.any():
+            mine = nodes[sure]
+            self._grow(mine)
+            self._low[mine] = np.where(none > every, 0, self.size[nodes])[sure]
+            self._exception[mine] = 1 - np.maximum(none, every)[sure]
+            self._tests.add(mine)
+
+    def _tested(self, zone: Codes) -> tuple[Codes, Codes]:
+        """Take in tests; return nodes without exceptions and their counts. Others are counted."""
+        rules = self.rules
+        some = zone != BELOW if rules.k < rules.n else zone == ABOVE
+        nodes, held, _ = self._tests.learn(some, np.zeros(len(zone), np.bool_))
+        odds = self._exception[nodes]
+        self.charge(nodes, -np.log2(np.where(held, odds, 1 - odds)))
+        hot = nodes[held]
+        if len(hot):
+            none = self._low[hot] == 0
+            low, high = none.astype(np.int64), self.size[hot] - ~none
+            mass = self.spread.prior(self.size[hot], self.chance[hot], low, high)
+            self.counts.begin(hot, low, high, mass)
+        return nodes[~held], self._low[nodes[~held]]
 
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Put counts of few values into windows; larger ones are narrowed down first."""
@@ -120,12 +158,7 @@ class Windowed(Splits):
 
     def _offer(self, nodes: Codes, low: Codes, mass: Floats, most: Codes) -> None:
         """Give variables to the windows."""
-        top = int(nodes.max()) + 1
-        if top > len(self._low):
-            grown = max(top, 2 * len(self._low))
-            self._low = np.concatenate([self._low, np.empty(grown - len(self._low), np.int64)])
-            more = np.empty((grown - len(self._price), _VALUES))
-            self._price = np.concatenate([self._price, more])
+        self._grow(nodes)
         self._low[nodes] = low
         with np.errstate(divide="ignore"):
             self._price[nodes, : mass.shape[1]] = -np.log2(mass / mass.sum(axis=1, keepdims=True))
@@ -136,6 +169,15 @@ class Windowed(Splits):
         for each in np.unique(pool).tolist():
             mine = pool == each
             self.pools[each].offer(nodes[mine], low[mine], most[mine], mass[mine])
+
+    def _grow(self, nodes: Codes) -> None:
+        """Make room for what is noted of nodes."""
+        top, old = int(nodes.max()) + 1, len(self._low)
+        if top > old:
+            more = max(top, 2 * old) - old
+            self._low = np.concatenate([self._low, np.empty(more, np.int64)])
+            self._price = np.concatenate([self._price, np.empty((more, _VALUES))])
+            self._exception = np.concatenate([self._exception, np.empty(more)])
 
     def unions(self) -> tuple[Codes, Codes, Codes]:
         """Return where questions begin among the nodes, the nodes, and thresholds."""
@@ -149,6 +191,14 @@ class Windowed(Splits):
                 sizes.append(np.diff(offsets))
                 nodes.append(some)
                 thresholds.append(threshold)
+        self._tests_asked = 0
+        if len(self._tests):
+            kind = self.owner if len(self.pools) > 1 else np.zeros(len(self._low), np.int64)
+            offsets, some = self._tests.questions(self._exception, kind, False)
+            self._tests_asked = len(offsets) - 1
+            sizes.append(np.diff(offsets))
+            nodes.append(np.where(self._low[some] == 0, some, ~some))
+            thresholds.append(np.full(self._tests_asked, self.rules.threshold(0)))
         if len(self.counts):
             row, threshold = self.counts.ask()
             sizes.append(np.ones(len(row), np.int64))
@@ -167,12 +217,17 @@ class Windowed(Splits):
             self.charge(nodes, self._price[nodes, values])
             told.append(nodes)
             counts.append(self._low[nodes] + values)
-        if len(self.counts):
+        if self._tests_asked:
+            nodes, count = self._tested(zone[start : start + self._tests_asked])
+            told.append(nodes)
+            counts.append(count)
+        start += self._tests_asked
+        if len(zone) > start:
             nodes, count, cost = self.counts.tell(zone[start:])
             self.charge(nodes, cost)
             told.append(nodes)
             counts.append(count)
-            self._hand_over()
+        self._hand_over()
         self.split(np.concatenate(told), np.concatenate(counts))
 
 
