@@ -1,6 +1,8 @@
 """Draws the pictures of the README and the docs again: python docs/pictures.py.
 
 With the word scaling, only what a record costs as tables grow is drawn, from docs/scaling.json.
+With the word attributes and the path of bank-full.csv, the bank table is reconstructed by three
+strategies, and the table and the picture of docs/questions.md are made anew.
 """
 
 import io
@@ -88,6 +90,60 @@ def scaling(source: Path, path: Path) -> None:
     pyplot.close(figure)
 
 
+def attributes(data: str) -> None:
+    """Write where questions go, attribute by attribute, into docs/questions.md."""
+    table = thinveil.load(data, thinveil.read_schema("bank"))
+    audits = {
+        name: thinveil.audit(table, strategy=name) for name in ("published", "adaptive", "thrifty")
+    }
+    asked = {
+        name: dict(zip(table.schema.names, each.run.meter.by_column.tolist(), strict=False))
+        for name, each in audits.items()
+    }
+    bits = audits["adaptive"].bits_by_attribute
+    names = sorted(bits, key=lambda name: bits[name])
+    rows = [
+        f"| {name} | {bits[name]:,.0f} | "
+        + " | ".join(f"{asked[strategy][name]:,}" for strategy in asked)
+        + f" | {asked['thrifty'][name] / max(bits[name], 1):.2f} |"
+        for name in names
+    ]
+    total = {name: sum(each.values()) for name, each in asked.items()}
+    lines = [
+        "| attribute | bits | published | adaptive | thrifty | thrifty, questions a bit |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        *rows,
+        f"| **all** | {sum(bits.values()):,.0f} | {total['published']:,} | {total['adaptive']:,} | "
+        f"{total['thrifty']:,} | {total['thrifty'] / sum(bits.values()):.2f} |",
+    ]
+    page = IMAGES.parent / "questions.md"
+    block = re.compile(r"(<!-- attributes -->\n).*?(<!-- end attributes -->)", re.DOTALL)
+    shown = "\n".join(lines)
+    text = page.read_text("utf-8")
+    page.write_text(block.sub(lambda m: f"{m[1]}\n{shown}\n\n{m[2]}", text), "utf-8")
+    pyplot = figures.plotter()
+    figure, axes = pyplot.subplots(figsize=(9, 5))
+    places = range(len(names))
+    for shift, (name, colour) in zip(
+        (0.27, 0, -0.27), {"published": "#999999", **COLOURS}.items(), strict=True
+    ):
+        axes.barh(
+            [place + shift for place in places],
+            [asked[name][each] for each in names],
+            0.25,
+            color=colour,
+            label=f"{name}: {total[name]:,}",
+        )
+    axes.plot([bits[each] for each in names], places, "k|", ms=14, label="bits")
+    axes.set(yticks=list(places), yticklabels=names, xlabel="questions", xscale="symlog")
+    axes.set_title("Where the questions go: bank-full, IDP, k = 1")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(IMAGES / "attributes.png", dpi=150)
+    pyplot.close(figure)
+
+
 def write_table(compared: Comparison) -> None:
     """Write the table of docs/compare.md."""
     lines = [
@@ -122,5 +178,7 @@ def cell(each: Outcome) -> str:
 if __name__ == "__main__":
     if sys.argv[1:] == ["scaling"]:
         scaling(SCALING, IMAGES / "scaling.png")
+    elif sys.argv[1:2] == ["attributes"]:
+        attributes(sys.argv[2])
     else:
         main()

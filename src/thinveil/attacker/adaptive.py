@@ -75,6 +75,7 @@ def columns(
     wanted: Sequence[int],
     widths: dict[int, int] | None = None,
     care: Care | None = None,
+    thrift: Thrift | None = None,
 ) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself; they are searched side by side."""
     care = care or Care()
@@ -87,7 +88,11 @@ def columns(
         return ColumnsFound(tuple(each for each in found if each.values))
 
     known = yield from histograms(
-        facts, axes, care, lambda done, values: About(label, done, partial(so_far, values))
+        facts,
+        axes,
+        care,
+        lambda done, values: About(label, done, partial(so_far, values)),
+        None if thrift is None else ThriftyColumns(Rules.of(facts), axes, thrift),
     )
     return ColumnsFound(
         tuple(

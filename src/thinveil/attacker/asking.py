@@ -30,7 +30,7 @@ def zones_of(facts: PublicFacts, batch: QueryBatch, care: Care) -> Attack[Codes]
     tally = settling(facts, care)
     tally.begin(np.ones(batch.questions, np.bool_))
     while len(left):
-        part = batch if len(left) == batch.questions else _some(batch, left)
+        part = batch if len(left) == batch.questions else batch.some(left)
         repeats = tally.repeats()
         part = replace(part, about=risky(part.about, care))
         if facts.policies.cache:
@@ -45,23 +45,3 @@ def zones_of(facts: PublicFacts, batch: QueryBatch, care: Care) -> Attack[Codes]
         tally.keep(~decided)
         tally.begin(np.zeros(len(left), np.bool_))
     return found
-
-
-def _some(batch: QueryBatch, rows: Codes) -> QueryBatch:
-    """Return some questions of a batch."""
-    if batch.offsets is None:
-        box, offsets = rows, None
-    else:
-        sizes = np.diff(batch.offsets)[rows]
-        starts = batch.offsets[:-1][rows]
-        box = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return replace(
-        batch,
-        cell=batch.cell[box],
-        column=batch.column[box],
-        low=batch.low[box],
-        high=batch.high[box],
-        threshold=batch.threshold[rows],
-        offsets=offsets,
-    )

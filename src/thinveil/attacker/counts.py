@@ -18,6 +18,7 @@ from thinveil.language.queries import Codes, Flags, Floats
 _CANDIDATES: Final = 8
 _FEW: Final = 64  # counts that are so few that each of them may ask several questions a round
 _WIDE: Final = 16  # if it may have more than so many values
+_LARGE: Final = 4096  # records of a table from which on rounds matter more
 _QUARTERS: Final = (0.25, 0.75)
 _NEAR: Final = 0.5  # windows whose score is this share of the best are asked together
 
@@ -27,12 +28,12 @@ class Counts:
 
     Args:
         rules: What thresholds tell.
-        patient: Whether to save questions rather than rounds.
+        patient: Whether to save questions rather than rounds; small tables need few rounds.
     """
 
     def __init__(self, rules: Rules, patient: bool = False) -> None:
         self._rules = rules
-        self._few = 0 if patient else _FEW
+        self._few = 0 if patient or rules.n < _LARGE else _FEW
         self.key = np.empty(0, np.int64)
         self._low = np.empty(0, np.int64)
         self._size = np.empty(0, np.int64)

@@ -16,6 +16,8 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LOWEST, MISSING
 
+GAP: Final = -1
+"""The place of a missing value, before all others."""
 _RARE: Final = 0.1  # how many values are thought to be missing, where any may be
 _LEAN: Final = 0.25  # how much of that is believed; 0.5 would be right for an exponential
 
@@ -49,7 +51,7 @@ class Histogram:
 
 
 class Columns(Splits):
-    """Splits the domains of columns; an owner is a column, a place 0 is a missing value."""
+    """Splits the domains of columns; an owner is a column, the place -1 is a missing value."""
 
     leaning = True
 
@@ -65,16 +67,15 @@ class Columns(Splits):
         np.add.at(self.told, self.owner[nodes], bits)
 
     def begin(self, owner: Codes, places: Codes) -> None:
-        """Add the whole domains of columns."""
+        """Add the whole domains of columns, of so many places beside a missing one."""
         size = np.full(len(owner), self.rules.n)
-        self.add(owner, np.zeros(len(owner), np.int64), places, size)
+        self.add(owner, -self._gap[owner], places, size)
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Cut in the middle; missing values are cut off first."""
         first, end, size = self.first[nodes], self.end[nodes], self.size[nodes]
-        cut = first + (end - first) // 2
-        gap = (first == 0) & (self._gap[self.owner[nodes]] == 1)
-        cut = np.where(gap, 1, cut)
+        gap = first == GAP
+        cut = np.where(gap, 0, first + (end - np.maximum(first, 0)) // 2)
         even = np.log((cut - first) / (end - cut))
         # where the lower half of the parent was denser, the lower half of each part is, too
         chance = np.where(gap, _RARE, 1 / (1 + np.exp(-even - _LEAN * self.lean[nodes])))
@@ -110,23 +111,23 @@ def histograms(
     """
     rules = Rules.of(facts)
     columns = columns or Columns(rules, axes)
-    columns.begin(np.arange(len(axes)), np.array([axis.size for axis in axes], np.int64))
-    base = np.array([axis.limits[0] - axis.missing for axis in axes], np.int64)
+    places = np.array([axis.size - axis.missing for axis in axes], np.int64)
+    columns.begin(np.arange(len(axes)), places)
+    base = np.array([axis.limits[0] for axis in axes], np.int64)
     column = np.array([axis.column for axis in axes], np.int64)
     width = np.array([axis.width for axis in axes], np.int64)
-    gap = np.array([axis.missing for axis in axes], np.bool_)
     total = rules.n * len(axes)
 
     def values(owner: int) -> Values:
         return [
-            (MISSING if gap[owner] and place == 0 else int(base[owner]) + place, size)
+            (MISSING if place == GAP else int(base[owner]) + place, size)
             for place, size in sorted(columns.found[owner])
         ]
 
     while columns.waiting:
         offsets, nodes, threshold = columns.unions()
         owner, first, end = columns.spans(nodes)
-        low = np.where(gap[owner] & (first == 0), MISSING, base[owner] + first)
+        low = np.where(first == GAP, MISSING, base[owner] + first)
         high = base[owner] + end
         batch = QueryBatch(
             Cells.everything(),

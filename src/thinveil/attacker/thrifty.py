@@ -53,7 +53,7 @@ class Thrift:
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
-            ("--effort", self.states, 4, 65536),
+            ("--effort", self.states, 16, 65536),
             ("--windows", self.windows, 1, 65536),
         ):
             if type(value) is not int or not least <= value <= most:

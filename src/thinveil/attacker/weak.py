@@ -22,9 +22,9 @@ from thinveil.attacker.found import TableFound
 from thinveil.attacker.leaves import Claims, proved, proved_in_bulk
 from thinveil.attacker.limits import with_limits
 from thinveil.attacker.outlook import Outlook, View
-from thinveil.attacker.posterior import Searches
 from thinveil.attacker.reading import cut_up, risky
 from thinveil.attacker.search import Attack, Axis, Rules, axes_of
+from thinveil.attacker.searches import Searches
 from thinveil.attacker.shuffles import shuffled
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.table import in_order, nothing_of

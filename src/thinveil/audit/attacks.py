@@ -97,7 +97,7 @@ def _learned(options: Options, facts: PublicFacts, strategy: Strategy, care: Car
         wanted = _columns(options, facts)
         if weakly:  # nothing can be learned from one column to the next
             return table.columns(facts, strategy_named("posterior"), wanted, widths, care=care)
-        return adaptive.columns(facts, strategy, wanted, widths, care)
+        return adaptive.columns(facts, strategy, wanted, widths, care, _thrift(options, facts))
     order, thrift = _order(options, facts), _thrift(options, facts)
     how = weak.table if weakly else adaptive.table
     return how(facts, strategy, order, widths, care, thrift)

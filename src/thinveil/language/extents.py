@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -143,26 +143,14 @@ class Constants:
 
     def _fill(self, batch: QueryBatch, some: Flags) -> Flags:
         """Tell which of some unions hold every possible record, by whole numbers."""
-        assert batch.offsets is not None
-        sizes = np.diff(batch.offsets)
-        mine = np.repeat(some, sizes)
-        ends = np.concatenate([[0], np.cumsum(sizes[some])])
-        part = replace(
-            batch,
-            cell=batch.cell[mine],
-            column=batch.column[mine],
-            low=batch.low[mine],
-            high=batch.high[mine],
-            threshold=batch.threshold[some],
-            offsets=ends,
-            repeats=1,
-        )
+        part = batch.some(np.flatnonzero(some))
+        assert part.offsets is not None
         columns = part.columns()
         everything = np.full((1, len(columns)), MISSING), np.full((1, len(columns)), INFINITE)
         full = _product(self.extent.sizes(columns, *everything)[0])
         low, high = part.ranges(columns)
         filled = []
-        for a, z in pairwise(ends.tolist()):
+        for a, z in pairwise(part.offsets.tolist()):
             sizes_of = self.extent.sizes(columns, low[a:z], high[a:z])
             filled.append(sum(map(_product, sizes_of)) == full)
         return np.array(filled)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -252,6 +252,24 @@ class QueryBatch:
         object.__setattr__(copy, "key", key)
         object.__setattr__(copy, "epsilon", epsilon)
         return copy
+
+    def some(self, rows: Codes) -> QueryBatch:
+        """Return some questions of this batch, by their numbers."""
+        box, offsets, repeats = rows, None, self.repeats
+        if self.offsets is not None:
+            sizes = np.diff(self.offsets)[rows]
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            box = np.repeat(self.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return replace(
+            self,
+            cell=self.cell[box],
+            column=self.column[box],
+            low=self.low[box],
+            high=self.high[box],
+            threshold=self.threshold[rows],
+            offsets=offsets,
+            repeats=repeats if isinstance(repeats, int) else repeats[rows],
+        )
 
     def digest(self) -> bytes:
         """Return 16 bytes that change whenever a question does."""
