@@ -40,9 +40,9 @@ TINY: Final = Thrift(states=16, windows=2, plain=not COMPILED)
 
 FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
     ("independent", "adaptive"): {
-        ("idp", 1): (5_764, 140),
-        ("idp", 3): (5_951, 156),
-        ("unprotected", 1): (6_017, 163),
+        ("idp", 1): (5_568, 152),
+        ("idp", 3): (5_814, 174),
+        ("unprotected", 1): (5_856, 182),
     },
     ("independent", "thrifty"): {
         ("idp", 1): (4_310, 580),
@@ -50,9 +50,9 @@ FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
         ("unprotected", 1): (5_654, 805),
     },
     ("dependent", "adaptive"): {
-        ("idp", 1): (2_329, 135),
-        ("idp", 3): (2_394, 151),
-        ("unprotected", 1): (2_533, 170),
+        ("idp", 1): (2_146, 179),
+        ("idp", 3): (2_187, 182),
+        ("unprotected", 1): (2_371, 216),
     },
     ("dependent", "thrifty"): {
         ("idp", 1): (1_816, 388),
@@ -60,9 +60,9 @@ FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
         ("unprotected", 1): (2_378, 539),
     },
     ("heavy", "adaptive"): {
-        ("idp", 1): (4_775, 154),
-        ("idp", 3): (4_909, 160),
-        ("unprotected", 1): (4_993, 183),
+        ("idp", 1): (4_612, 197),
+        ("idp", 3): (4_780, 205),
+        ("unprotected", 1): (4_869, 234),
     },
     ("heavy", "thrifty"): {
         ("idp", 1): (3_520, 590),
@@ -70,9 +70,9 @@ FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
         ("unprotected", 1): (4_742, 854),
     },
     ("repeated", "adaptive"): {
-        ("idp", 1): (1_251, 86),
-        ("idp", 3): (1_241, 89),
-        ("unprotected", 1): (1_396, 104),
+        ("idp", 1): (881, 123),
+        ("idp", 3): (823, 115),
+        ("unprotected", 1): (1_053, 151),
     },
     ("repeated", "thrifty"): {
         ("idp", 1): (848, 140),
@@ -80,9 +80,9 @@ FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
         ("unprotected", 1): (1_047, 204),
     },
     ("people", "adaptive"): {
-        ("idp", 1): (16_292, 302),
-        ("idp", 3): (16_717, 317),
-        ("unprotected", 1): (16_918, 345),
+        ("idp", 1): (15_961, 341),
+        ("idp", 3): (16_444, 363),
+        ("unprotected", 1): (16_621, 389),
     },
     ("people", "thrifty"): {
         ("idp", 1): (12_221, 1_723),
@@ -90,9 +90,9 @@ FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
         ("unprotected", 1): (16_260, 2_404),
     },
     ("mixed", "adaptive"): {
-        ("idp", 1): (6_658, 176),
-        ("idp", 3): (6_922, 198),
-        ("unprotected", 1): (7_030, 203),
+        ("idp", 1): (6_414, 198),
+        ("idp", 3): (6_684, 218),
+        ("unprotected", 1): (6_815, 228),
     },
     ("mixed", "thrifty"): {
         ("idp", 1): (5_032, 789),
@@ -100,8 +100,8 @@ FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
         ("unprotected", 1): (6_630, 1_124),
     },
     ("bank", "adaptive"): {
-        ("idp", 1): (81_612, 559),
-        ("unprotected", 1): (84_005, 657),
+        ("idp", 1): (80_495, 672),
+        ("unprotected", 1): (83_049, 772),
     },
     ("bank", "thrifty"): {
         ("idp", 1): (59_657, 3_506),

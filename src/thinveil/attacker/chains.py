@@ -300,7 +300,8 @@ class Chain:
                     path[-1][0].after[path[-1][1]] = decision
                 else:
                     self._next = decision
-            side = decision.likely
+            # only that bounds hold can be asked for: what lies outside of them is no box
+            side = 0 if decision.checks and not decision.certain else decision.likely
             path.append((decision, side))
             chance *= decision.believed(side)
             if not decision.certain and (not asked or abs(chance - 0.5) < abs(fair - 0.5)):

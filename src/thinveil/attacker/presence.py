@@ -28,6 +28,7 @@ from thinveil.attacker.found import ColumnsFound, TableFound
 from thinveil.attacker.pools import Pools
 from thinveil.attacker.presence_stages import Stage
 from thinveil.attacker.search import Attack, axes_of
+from thinveil.attacker.shuffles import shuffled
 from thinveil.attacker.stages import LEVELS
 from thinveil.attacker.table import column_found, in_order, nothing_of
 from thinveil.language.facts import PublicFacts
@@ -261,7 +262,7 @@ def _pilot(
     many = min(_PILOT, facts.records // _PER_PILOT, values // 2)
     if not many:
         return seen
-    place = np.random.default_rng(values).permutation(values)[:many]
+    place = shuffled(values)[:many]
     cells = Cells.points((widest.axis.column,), widest.low(place)[:, None], (widest.axis.width,))
     rates = np.full(many, facts.records / values)
     stages = [

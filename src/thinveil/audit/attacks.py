@@ -66,6 +66,8 @@ def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
         schema.column(name): span(schema[schema.column(name)], text)
         for name, text in options.priors.items()
     }
+    if strategy.learns and _weakly(facts, care):  # carrying evidence saves more than learning
+        strategy = strategy_named("posterior")
     if strategy.learns:
         return learned_people.attributes(
             facts,
@@ -92,7 +94,7 @@ def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
 def _learned(options: Options, facts: PublicFacts, strategy: Strategy, care: Care) -> Attack[Found]:
     """Return an attack that learns what is likely while it asks."""
     widths = options.widths(facts.schema)
-    weakly = not facts.claim.reads_exactly and care.test == SEQUENTIAL
+    weakly = _weakly(facts, care)
     if options.attack == "column":
         wanted = _columns(options, facts)
         if weakly:  # nothing can be learned from one column to the next
@@ -101,6 +103,11 @@ def _learned(options: Options, facts: PublicFacts, strategy: Strategy, care: Car
     order, thrift = _order(options, facts), _thrift(options, facts)
     how = weak.table if weakly else adaptive.table
     return how(facts, strategy, order, widths, care, thrift)
+
+
+def _weakly(facts: PublicFacts, care: Care) -> bool:
+    """Tell whether single answers tell little, and may be weighed rather than settled."""
+    return not facts.claim.reads_exactly and care.test == SEQUENTIAL
 
 
 def _thrift(options: Options, facts: PublicFacts) -> Thrift | None:
