@@ -83,6 +83,14 @@ def test_without_a_table_the_embedded_people_are_recovered(capsys):
     assert "bounds not public" in printed
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_thrifty_says_when_it_will_be_slow(small, capsys, monkeypatch, compiled):
+    monkeypatch.setattr("thinveil.commands.audit.COMPILED", compiled)
+    code, result = audit(small, "--strategy", "thrifty", "--effort", "16", "--windows", "2")
+    assert (code, result["exact"], result["strategy"]) == (0, True, "thrifty")
+    assert ("thinveil[fast]" in capsys.readouterr().err) is not compiled
+
+
 def test_unprotected_claims_nothing(small):
     code, result = audit(small, "--mechanism", "unprotected")
     assert code == 0

@@ -35,10 +35,15 @@ from thinveil.curator.inference import doubts
 from thinveil.curator.reading import missing_texts, read_columns
 from thinveil.errors import TranscriptError, UsageError
 from thinveil.language.claims import MECHANISMS, POSTS
+from thinveil.language.compiling import COMPILED
 from thinveil.report.progress import progress
 from thinveil.report.table import write_table
 from thinveil.report.terminal import show_verdict
 
+_PLAIN = (
+    "Note: numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
+    "some hundred times slower: pip install 'thinveil[fast]'"
+)
 _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 
 
@@ -135,6 +140,8 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     if not origin.get("schema"):
         for doubt in doubts(data.schema, data.records):
             notices.print(Text(f"Note: {doubt}", style="yellow"))
+    if given["strategy"] == "thrifty" and not COMPILED:
+        notices.print(Text(_PLAIN, style="yellow"))
     with progress(notices) as observer:
         verdict = audit(data, observer=observer, **how)
     if output:
