@@ -23,7 +23,6 @@ COUNTING = ("idp", "idp-integer", "idp-binary", "idp-noisy")
 MECHANISMS = (
     ("idp", "1", "published"),
     ("idp", "3", "published"),
-    *((name, "1", "published") for name in COUNTING if name != "idp"),
     *((name, "1", "posterior") for name in COUNTING),
     *((name, k, "adaptive") for name in COUNTING for k in ("1", "3")),
     *((name, "1", "thrifty") for name in COUNTING),
