@@ -12,6 +12,7 @@ tells that nothing is left; a line that seems full is asked place by place.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 import numpy as np
@@ -52,7 +53,7 @@ class Calibration:
         self._hits += np.bincount(cell, came, size).reshape(self._seen.shape)
 
 
-class Frontiers:
+class Frontiers(ABC):
     """Lines that are searched side by side; subclasses say how likely places are.
 
     Args:
@@ -79,25 +80,25 @@ class Frontiers:
 
     # -- what subclasses say ---------------------------------------------------------------
 
+    @abstractmethod
     def mass(self, rows: Codes, low: Codes, high: Codes) -> Floats:
         """Return how much of the belief lies in stretches of lines."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
         """Return the last places before which so much of the belief lies, counted from `low`."""
-        raise NotImplementedError
 
     def kind(self, rows: Codes) -> Codes:
         """Return numbers below KINDS; lines with the same one are surprising in the same way."""
         return np.zeros(len(rows), np.int64)
 
+    @abstractmethod
     def found(self, rows: Codes, places: Codes) -> None:
         """Note places that hold something."""
-        raise NotImplementedError
 
+    @abstractmethod
     def charge(self, rows: Codes, bits: Floats) -> None:
         """Note what answers were worth."""
-        raise NotImplementedError
 
     # -- questions -------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from thinveil.attacker.crowds import Crowd, Waves
 from thinveil.attacker.found import PeopleFound, PersonFound
 from thinveil.attacker.matching import several
 from thinveil.attacker.search import Attack, Rules, axes_of
-from thinveil.attacker.splits import Splits
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.targeted import Person, _cells, _matches
 from thinveil.attacker.thrifty import Thrift
@@ -82,19 +81,18 @@ class _Singly:
     """Asks about everybody by himself, all at the same time."""
 
     def __init__(self, rules: Rules, chains: dict[int, Chain]) -> None:
-        self._reader = Splits(rules)
-        self._threshold = rules.threshold(0)
+        self._rules = rules
         self._chains = chains
         self._asked = np.empty(0, np.int64)
 
     def questions(self, final: bool) -> tuple[Codes | None, Codes, Codes]:
         """Return where questions begin among the people, people, and thresholds."""
         self._asked = np.array(list(self._chains), np.int64)
-        return None, self._asked, np.full(len(self._asked), self._threshold)
+        return None, self._asked, np.full(len(self._asked), self._rules.threshold(0))
 
     def learn(self, zone: Codes) -> tuple[Codes, Codes]:
         """Return for whom it is known whether they lie in their box, and 1 where they do."""
-        return self._asked, self._reader.read_single(zone)
+        return self._asked, self._rules.present(zone).astype(np.int64)
 
 
 class _Together:

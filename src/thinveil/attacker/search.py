@@ -22,7 +22,7 @@ from thinveil.attacker.reading import risky
 from thinveil.attacker.wording import varied
 from thinveil.errors import EvidenceError, SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING
 
 _T = TypeVar("_T")
@@ -78,6 +78,21 @@ class Rules:
     def exceeds(self, t: int, zone: int) -> bool:
         """Read the answer at `threshold(t)`: is c > t?"""
         return zone != BELOW if t + self.k < self.n else zone == ABOVE
+
+    def some(self, zone: Codes) -> Flags:
+        """Read many answers at `threshold(0)`, which is k in every table: is there a record?"""
+        some: Flags = zone != BELOW
+        return some
+
+    def present(self, zone: Codes) -> Flags:
+        """Read many answers at `threshold(0)` about one record each: is it there?
+
+        Raises:
+            EvidenceError: No single record explains an answer.
+        """
+        if self.k and (zone == ABOVE).any():
+            raise contradiction()
+        return self.some(zone)
 
 
 def contradiction() -> EvidenceError:

@@ -8,12 +8,12 @@ not asked.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 import numpy as np
 
 from thinveil.attacker.counts import Counts
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
 from thinveil.attacker.priors import Spread
 from thinveil.attacker.search import Rules, contradiction
 from thinveil.language.queries import Codes, Floats
@@ -22,7 +22,7 @@ _EDGE: Final = 1e-6  # no side of a split is believed to be less likely than thi
 _FIELDS: Final = ("owner", "first", "end", "size", "cut")
 
 
-class Splits:
+class Splits(ABC):
     """Nodes that are split side by side; subclasses say where and how likely.
 
     Args:
@@ -50,13 +50,13 @@ class Splits:
 
     # -- what subclasses say ---------------------------------------------------------------
 
+    @abstractmethod
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Return for each node where to cut, the chance of the lower part, and count limits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settle(self, nodes: Codes) -> None:
         """Note nodes that hold a single value."""
-        raise NotImplementedError
 
     # -- nodes -----------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class Splits:
         """Take in the zones of the questions asked last."""
         asked, single = len(self.single), self.single
         self.single = single[:0]
-        present = self.read_single(zone[:asked])
+        present = self.rules.present(zone[:asked]).astype(np.int64)
         chance = self.chance[single]
         self.charge(single, -np.log2(np.where(present == 1, chance, 1 - chance)))
         counted, counts = single[:0], single[:0]
@@ -173,20 +173,6 @@ class Splits:
             self.charge(counted, cost)
         nodes = np.concatenate([single, counted])
         self.split(nodes, np.concatenate([present, counts]))
-
-    def read_single(self, zone: Codes) -> Codes:
-        """Return 1 for each single record that lies in the lower part, else 0."""
-        rules = self.rules
-        if rules.k < rules.n:
-            found = zone != BELOW
-            if not rules.hidden and rules.k and (zone == ABOVE).any():
-                raise contradiction()
-        else:
-            found = zone == ABOVE
-        if rules.hidden:
-            found = zone == NOISY
-        present: Codes = found.astype(np.int64)
-        return present
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes, under the beliefs at the time they were begun."""

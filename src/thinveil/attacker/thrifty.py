@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.counts import Counts
-from thinveil.attacker.evidence import ABOVE, BELOW
 from thinveil.attacker.histograms import Columns, Histogram
 from thinveil.attacker.pools import Pools
 from thinveil.attacker.search import Axis, Rules
@@ -123,9 +122,7 @@ class Windowed(Splits):
 
     def _tested(self, zone: Codes) -> tuple[Codes, Codes]:
         """Take in tests; return nodes without exceptions and their counts. Others are counted."""
-        rules = self.rules
-        some = zone != BELOW if rules.k < rules.n else zone == ABOVE
-        nodes, held, _ = self._tests.learn(some, np.zeros(len(zone), np.bool_))
+        nodes, held, _ = self._tests.learn(self.rules.some(zone), np.zeros(len(zone), np.bool_))
         odds = self._exception[nodes]
         self.charge(nodes, -np.log2(np.where(held, odds, 1 - odds)))
         hot = nodes[held]
