@@ -19,7 +19,7 @@ from thinveil.language.schema import INFINITE, MISSING
 
 
 class Counter(Protocol):
-    """Counts records. Conforms: `ScanCounter`, `IndexCounter`."""
+    """Counts records. Conforms: `ScanCounter`, `IndexCounter`, `DatabaseCounter`."""
 
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes."""

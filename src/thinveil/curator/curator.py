@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from thinveil.curator.cache import AnswerCache, Looked
-from thinveil.curator.counting import Counter, IndexCounter
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.counting import Counter
+from thinveil.curator.dataset import Held
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.curator.noise import NoiseStream, draw, opendp, post_process
+from thinveil.curator.noise import NoiseStream, RandomWords, draw, opendp, post_process
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
 from thinveil.language.extents import Constants, Extent
@@ -25,38 +25,40 @@ class Curator:
     """Answers batches about one table under one claim. It is a target by itself.
 
     Args:
-        dataset: The confidential table.
+        table: The confidential table, in memory or in a database.
         claim: The mechanism to draw from.
         seed: Noise is a function of this seed and the ordinal of each answer.
         cap: The claimed loss above which a batch is refused, whole and unanswered.
-        counter: How to count; an index in memory unless given.
+        counter: How to count; the table's own way unless given.
         policies: What is refused, and whether a question is ever answered twice.
+        words: Where random words come from; a stream that the seed decides unless given.
     """
 
     def __init__(
         self,
-        dataset: Dataset,
+        table: Held,
         claim: Claim,
         *,
         seed: int = 0,
         cap: Fraction | None = None,
         counter: Counter | None = None,
         policies: Policies = NO_POLICIES,
+        words: RandomWords | None = None,
     ) -> None:
-        self.facts = PublicFacts(dataset.records, dataset.schema, claim, policies)
+        self.facts = PublicFacts(table.records, table.schema, claim, policies)
         if claim.sampler == "opendp":
             opendp()  # what is missing is missed before anything is charged
         self.ledger = Ledger(cap)
-        self.fingerprint = f"table:{dataset.digest()}"
-        self._counter = counter if counter is not None else IndexCounter(dataset.codes)
+        self.fingerprint = f"table:{table.digest()}"
+        self._counter = counter if counter is not None else table.counter()
         self.seed = seed
-        self._noise = NoiseStream(seed)
+        self._noise: RandomWords = NoiseStream(seed) if words is None else words
         self._drawn = 0
         self._last = 0
         self._paid = 0
-        extent = Extent.of(dataset.schema, claim.universe)
+        extent = Extent.of(table.schema, claim.universe)
         self._constants = Constants(extent)
-        self._normal = Normal(extent, dataset.records)
+        self._normal = Normal(extent, table.records)
         self._cache = AnswerCache() if policies.cache else None
         self._recalled: AnswerCache | None = None
         self._priced: tuple[QueryBatch, Looked | None, Event] | None = None

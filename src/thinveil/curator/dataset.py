@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Schema, Value
+
+
+class Held(Protocol):
+    """A confidential table, wherever it is. Conforms: `Dataset`, `DatabaseTable`."""
+
+    @property
+    def schema(self) -> Schema:
+        """What is public about the columns."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """How many records the table has."""
+        ...
+
+    def digest(self) -> str:
+        """Return a fingerprint that changes with the content."""
+        ...
+
+    def counter(self) -> Counter:
+        """Return what counts the records of this table."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +101,10 @@ class Dataset:
         for position in range(len(self.schema)):
             hasher.update(np.ascontiguousarray(self.column(position), dtype="<i8").data)
         return hasher.hexdigest()
+
+    def counter(self) -> Counter:
+        """Return an index in memory that counts the records of this table."""
+        return IndexCounter(self.codes)
 
     def rows(self) -> list[tuple[Value, ...]]:
         """Return the decoded values, a tuple a record."""

@@ -6,7 +6,8 @@ the batches look like, so noise depends on the seed and the answer's ordinal alo
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,29 @@ Words = npt.NDArray[np.uint64]
 
 _HUGE = float(np.finfo(np.float64).max)  # a Cauchy draw may pass it at the smallest epsilons
 _WORDS_PER_STEP = 4  # Philox 4x64 yields four words for each step of its counter
+
+
+class RandomWords(Protocol):
+    """Where random words come from. Conforms: `NoiseStream`, `SystemEntropy`."""
+
+    def skip_to(self, ordinal: int) -> None:
+        """Continue as if so many words had been taken."""
+        ...
+
+    def take(self, count: int) -> Words:
+        """Return the words of the next `count` answers."""
+        ...
+
+
+class SystemEntropy:
+    """Words from the system's entropy: nobody can repeat them, so a service keeps its answers."""
+
+    def skip_to(self, ordinal: int) -> None:
+        """Do nothing: words that nobody can repeat have no order."""
+
+    def take(self, count: int) -> Words:
+        """Return fresh words."""
+        return np.frombuffer(os.urandom(8 * count), np.uint64)
 
 
 class NoiseStream:
