@@ -6,7 +6,7 @@ import operator
 import shlex
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,14 @@ from thinveil.attacker.found import Found, TableFound
 from thinveil.audit.attacks import attack_on
 from thinveil.audit.bounds import bounds_of
 from thinveil.audit.driver import Observer, Run, run
-from thinveil.audit.options import Options, people_of
+from thinveil.audit.options import Options, own_settings, people_of
 from thinveil.audit.scoring import score
+from thinveil.audit.sources import opened, truth_of
 from thinveil.audit.targets import Target, fingerprint
 from thinveil.audit.transcript import Header, Transcript
 from thinveil.audit.verdict import Verdict, result_of
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
-from thinveil.curator.people import people
-from thinveil.curator.reading import load
+from thinveil.curator.dataset import Dataset, Held
 from thinveil.errors import TooManyQueries, TranscriptError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import NO_POLICIES
@@ -35,7 +34,8 @@ def audit(
     source: Any = None,
     *,
     schema: Schema | None = None,
-    truth: Dataset | None = None,
+    table: str | None = None,
+    truth: Any = None,
     options: Options | None = None,
     transcript: str | Path | None = None,
     resume: str | Path | None = None,
@@ -46,10 +46,13 @@ def audit(
     """Attack a table or a target, and say what was learned.
 
     Args:
-        source: A `Dataset`, a path, anything that speaks Arrow, or a target with `facts`
-            and `answer(batch)`. Without one, the embedded synthetic people.
+        source: A `Dataset`, a path, anything that speaks Arrow, an Ibis table, the address of
+            a database or of a service, or a target with `facts` and `answer(batch)`. Without
+            one, the embedded synthetic people.
         schema: What is public about a table given as a path or as a data frame.
-        truth: The true table, for scoring what was learned of a target.
+        table: The name of a table in a database that is given by its address.
+        truth: The true table, for scoring what was learned of a target or a database: a
+            `Dataset`, a path, or "self" to fetch the rows of a database.
         options: All settings at once, instead of `settings`.
         transcript: A file to keep the transcript in.
         resume: The transcript of an interrupted run to go on with; it brings its options.
@@ -64,30 +67,44 @@ def audit(
     0
     """
     recorded = Transcript.resume(Path(resume)) if resume is not None else None
-    if recorded is not None:
-        force = settings.pop("force", False)
-        if options is not None or settings:
-            raise UsageError("a resumed run brings its own options: give none but force")
-        options = Options.from_plain(recorded.header.options)
-        options = replace(options, force=options.force or bool(force))
-    elif options is None:
-        options = Options(**_settings(settings))
-    elif settings:
-        raise UsageError("give options or settings, not both")
-    target, truth = target_of(source, schema, truth, options)
-    mark = fingerprint(target)
-    if recorded is not None and recorded.header.fingerprint != mark:
-        raise TranscriptError(
-            f"{resume} was recorded on another table or target; its answers mean nothing here"
-        )
-    if target is source:
-        _check_settings(options, target)
-    attack = attack_on(options, target.facts)
-    schedule = options.schedule(target.facts.claim)
-    if recorded is None:
-        header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
-        recorded = Transcript(header, None if transcript is None else Path(transcript))
+    with ExitStack() as stack:
+        held = held_of(source, schema, table)
+        if held is not source and (close := getattr(held, "close", None)) is not None:
+            stack.callback(close)
+        if recorded is not None:
+            force = settings.pop("force", False)
+            if options is not None or settings:
+                raise UsageError("a resumed run brings its own options: give none but force")
+            options = Options.from_plain(recorded.header.options)
+            options = replace(options, force=options.force or bool(force))
+        else:
+            options = _options(options, settings, held)
+        truth = truth if isinstance(truth, Dataset) else truth_of(truth, held, origin or {})
+        target = held if isinstance(held, Target) else _curator(held, options)
+        mark = fingerprint(target)
+        if recorded is not None and recorded.header.fingerprint != mark:
+            raise TranscriptError(
+                f"{resume} was recorded on another table or target; its answers mean nothing here"
+            )
+        if recorded is None:
+            header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
+            if transcript is None and getattr(held, "remote", False):
+                transcript = _usual_name(header)  # a run of hours survives whatever happens
+            recorded = Transcript(header, None if transcript is None else Path(transcript))
+        return _run(options, target, truth, recorded, observer)
+
+
+def _run(
+    options: Options,
+    target: Target,
+    truth: Dataset | None,
+    recorded: Transcript,
+    observer: Observer,
+) -> Verdict:
+    """Run the attack that the options ask for, and keep its transcript whatever happens."""
     try:
+        attack = attack_on(options, target.facts)
+        schedule = options.schedule(target.facts.claim)
         start = time.perf_counter()
         ended = run(
             attack,
@@ -117,6 +134,21 @@ def how_to_go_on(transcript: str) -> str:
     return f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(transcript)}"
 
 
+def _options(options: Options | None, settings: dict[str, Any], held: Held | Target) -> Options:
+    """Return all settings; what a target says of itself stands in them."""
+    if options is not None and settings:
+        raise UsageError("give options or settings, not both")
+    if not isinstance(held, Target):
+        return Options(**_settings(settings)) if options is None else options
+    own = own_settings(held.facts)
+    if options is None:
+        wanted = _settings(settings)
+        _check_settings(Options(**{**own, **wanted}), held)
+        return Options(**{**wanted, **own})
+    _check_settings(options, held)
+    return replace(options, **own)
+
+
 def _check_settings(options: Options, target: Target) -> None:
     """Refuse settings that contradict what a target brings with it."""
     usual, claim = Options(), target.facts.claim
@@ -137,7 +169,11 @@ def _check_settings(options: Options, target: Target) -> None:
 def _keep(transcript: Transcript) -> None:
     """Make sure that answers paid for are on disk."""
     if transcript.path is None and not transcript.empty:
-        transcript.save(Path(f"thinveil-{transcript.header.run}.transcript"))
+        transcript.save(_usual_name(transcript.header))
+
+
+def _usual_name(header: Header) -> Path:
+    return Path(f"thinveil-{header.run}.transcript")
 
 
 def _settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -176,30 +212,33 @@ def _text(value: object) -> str:
     return "..".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
-def target_of(
-    source: Any, schema: Schema | None, truth: Dataset | None, options: Options
-) -> tuple[Target, Dataset | None]:
-    """Return what to attack, and the truth where it is at hand."""
+def held_of(source: Any, schema: Schema | None = None, table: str | None = None) -> Held | Target:
+    """Return the table or target that a source stands for.
+
+    Raises:
+        UsageError: A target or an address is given what it cannot use.
+    """
     if isinstance(source, Target):
         if not isinstance(source.facts, PublicFacts):
             raise UsageError("the facts of a target must be thinveil.PublicFacts")
         if schema is not None:
             raise UsageError("a target brings its own schema")
-        return source, truth
-    if source is None:
-        data = people()
-    elif isinstance(source, Dataset):
-        data = source
-    else:
-        data = load(source, schema)
-    curator = Curator(
-        data,
+        return source
+    if isinstance(source, Dataset) or hasattr(source, "counter"):
+        held: Held = source
+        return held
+    return opened(source, schema, table)
+
+
+def _curator(held: Held, options: Options) -> Curator:
+    """Return the curator of a table, as the options describe it."""
+    return Curator(
+        held,
         options.claim(),
         seed=options.seed,
         cap=options.cap_value(),
         policies=options.policies(),
     )
-    return curator, truth if truth is not None else data
 
 
 def _verdict(

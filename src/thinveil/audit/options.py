@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Final
@@ -14,8 +15,8 @@ from thinveil.attacker.fixed import noise_test
 from thinveil.attacker.strategies import USUAL, strategy_for
 from thinveil.attacker.thrifty import STATES, WINDOWS, Thrift
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
-from thinveil.errors import UsageError
-from thinveil.language.claims import POSTS, Claim, claim_named, reduce_group
+from thinveil.errors import ThinveilError, UsageError
+from thinveil.language.claims import MECHANISMS, POSTS, Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
@@ -286,6 +287,32 @@ class Options:
                 raise UsageError(f"person {number}: the same columns must be known of all people")
             people.append(person)
         return people
+
+
+def own_settings(facts: PublicFacts) -> dict[str, Any]:
+    """Return the settings that a target's own facts stand for.
+
+    A claim that no name stands for gives none: the facts themselves decide.
+    """
+    claim, policies = facts.claim, facts.policies
+    rules = {
+        "min_epsilon": None if policies.min_epsilon is None else repr(policies.min_epsilon),
+        "max_queries": policies.max_queries,
+        "cache": policies.cache,
+    }
+    offset, post = claim.offset or None, None if claim.post == "none" else claim.post
+    for name in MECHANISMS:
+        with suppress(ThinveilError):
+            if claim_named(name, claim.k or 1, claim.universe, offset=offset, post=post) == claim:
+                return {
+                    "mechanism": name,
+                    "k": claim.k or 1,
+                    "offset": None if offset is None else repr(offset),
+                    "post": post,
+                    "universe": claim.universe,
+                    **rules,
+                }
+    return rules
 
 
 def number(text: object, what: str) -> float:

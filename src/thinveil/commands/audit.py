@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from rich.text import Text
 from thinveil.attacker.care import TESTS
 from thinveil.attacker.strategies import STRATEGIES, USUAL
 from thinveil.audit.audit import audit, how_to_go_on
-from thinveil.audit.options import ATTACKS, UNIVERSES, Options
+from thinveil.audit.options import ATTACKS, UNIVERSES, Options, own_settings
 from thinveil.audit.schedule import SPLITS
+from thinveil.audit.sources import shown, truth_of
+from thinveil.audit.targets import Target
 from thinveil.audit.transcript import Transcript
 from thinveil.audit.verdict import Verdict
 from thinveil.commands.common import (
@@ -24,12 +27,13 @@ from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
-    load_table,
+    open_table,
     pairs,
+    place_options,
     reading_options,
     write_json,
 )
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts
 from thinveil.curator.reading import missing_texts, read_columns
@@ -40,15 +44,30 @@ from thinveil.report.progress import progress
 from thinveil.report.table import write_table
 from thinveil.report.terminal import show_verdict
 
+_FEW_ROUNDS = (
+    "each round is a statement or a round trip here, and only the strategy adaptive asks in few "
+    "large rounds: expect this run to take many times longer"
+)
 _PLAIN = (
-    "Note: numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
+    "numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
     "some hundred times slower: pip install 'thinveil[fast]'"
 )
-_BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
+_BESIDE_RESUME = {"source", "resume", "json_file", "output", "force", "truth"}
+_ITS_OWN = (
+    "mechanism", "k", "offset", "post", "epsilons", "min_epsilon", "max_queries", "cache",
+    "universe", "seed", "schema", "inside", "engine",
+)  # fmt: skip
+"""Options that describe a curator of ours; a service or a plug-in brings its own."""
+_PLAIN_SETTINGS = (
+    "mechanism", "k", "offset", "post", "epsilon_per_query", "epsilon", "split", "answers", "cap",
+    "min_epsilon", "max_queries", "cache", "universe", "strategy", "effort", "windows",
+    "boxes_only", "attack", "seed", "error", "most_repeats", "test", "repeats", "present", "force",
+)  # fmt: skip
+"""Options of the command line that are settings as they stand."""
 
 
 @click.command("audit")
-@click.argument("table", required=False)
+@click.argument("source", required=False)
 @click.option(
     "--mechanism",
     type=click.Choice(MECHANISMS),
@@ -93,57 +112,59 @@ _BESIDE_RESUME = {"table", "resume", "json_file", "output", "force"}
 @click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
 @click.option("--output", metavar="FILE", help="Write the reconstructed table there as CSV.")
+@click.option(
+    "--truth",
+    metavar="FILE|self",
+    help="Score what was learned against this table; self fetches the rows of a database.",
+)
+@place_options
 @reading_options
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
-    """Attack TABLE (CSV or Parquet) through a mechanism, and say what was learned.
+def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
+    """Attack SOURCE through a mechanism, and say what was learned.
 
-    Without TABLE, the embedded synthetic people are attacked.
+    SOURCE is a file (CSV, Parquet), a database (postgresql://, duckdb://, sqlite://, spark://,
+    or Parquet files as 'data/*.parquet'), a service (http://; its token in THINVEIL_TOKEN), or
+    NAME:ADDRESS for a target of a plug-in. Without SOURCE, the embedded synthetic people.
 
     \b
     Examples:
       thinveil audit
       thinveil audit people.csv --mechanism idp --k 3
+      thinveil audit postgresql://localhost/census --table people
+      thinveil audit http://127.0.0.1:8321 --truth people.csv
       thinveil audit people.csv --attack attribute --known age=44 --known job=nurse
       thinveil audit people.csv --attack column --column salary --precision salary=1000
     """
     json_file, output = given["json_file"], given["output"]
-    inputs = [table, given["schema"], given["people_file"], given["resume"]]
+    truth_file = None if given["truth"] == "self" else given["truth"]
+    inputs = [source, given["schema"], given["people_file"], given["resume"], truth_file]
     check_outputs(inputs, transcript=given["transcript"], output=output, json=json_file)
     if output and not given["resume"] and given["attack"] != "dataset":
         raise UsageError("--output: only the attack on the data set reconstructs a table")
     console, notices = consoles(json_file)
-    if given["resume"]:
-        _only_resume(ctx)
-        path = Path(given["resume"])
-        origin = Transcript.read_header(path).options.get("origin")
-        if not isinstance(origin, Mapping):
-            raise TranscriptError(f"{path} does not say which table it was recorded on")
-        if table is not None:
-            origin = {**origin, "table": table}
-        data = load_table(origin, notices)
-        how: dict[str, Any] = {"resume": path, "force": given["force"]}
-    else:
-        origin = {
-            "table": _lasting(table),
-            "schema": _lasting(given["schema"]),
-            **{name: given[name] for name in ("separator", "quote", "encoding")},
-            "missing": list(given["missing"]),
-        }
-        data = load_table(origin if table is None else {**origin, "table": table}, notices)
-        how = {
-            "options": _options(data, given),
-            "transcript": given["transcript"],
-            "origin": origin,
-        }
-    if not origin.get("schema"):
-        for doubt in doubts(data.schema, data.records):
-            notices.print(Text(f"Note: {doubt}", style="yellow"))
-    if given["strategy"] == "thrifty" and not COMPILED:
-        notices.print(Text(_PLAIN, style="yellow"))
-    with progress(notices) as observer:
-        verdict = audit(data, observer=observer, **how)
+    with ExitStack() as stack:
+        if given["resume"]:
+            _only_resume(ctx)
+            origin = _recorded_origin(Path(given["resume"]), source)
+            held = _open(stack, origin, notices)
+            how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
+        else:
+            origin = _origin(source, given)
+            held = _open(stack, {**origin, "table": source}, notices)
+            if isinstance(held, Target):
+                _leave_out(ctx, _ITS_OWN)
+            how = {
+                "options": _options(held, given),
+                "transcript": given["transcript"],
+                "origin": origin,
+            }
+        with notices.status("reading the truth") if notices.is_terminal else nullcontext():
+            how["truth"] = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
+        _notes(held, origin, given["strategy"], notices)
+        with progress(notices) as observer:
+            verdict = audit(held, observer=observer, **how)
     if output:
         write_table(verdict, output)
     write_json(json_file, verdict.to_plain())
@@ -152,23 +173,84 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     return verdict.exit_code
 
 
+def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the table is, in words that a transcript can keep: without passwords."""
+    return {
+        "table": None if source is None else shown(_lasting(source) or ""),
+        "schema": _lasting(given["schema"]),
+        "missing": list(given["missing"]),
+        **{name: given[name] for name in ("inside", "engine", "separator", "quote", "encoding")},
+    }
+
+
+def _recorded_origin(path: Path, source: str | None) -> dict[str, Any]:
+    """Return where a transcript was recorded, or where the user says that it is now."""
+    origin = Transcript.read_header(path).options.get("origin")
+    if not isinstance(origin, Mapping):
+        raise TranscriptError(f"{path} does not say which table it was recorded on")
+    return {**origin} if source is None else {**origin, "table": source}
+
+
+def _reading(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a text file is read, as far as this command line says so."""
+    return {
+        name: given[name] for name in ("separator", "quote", "encoding") if _is_given(ctx, name)
+    }
+
+
+def _open(stack: ExitStack, origin: Mapping[str, Any], notices: Console) -> Held | Target:
+    """Open a table or a target, and close it in the end."""
+    held = open_table(origin, notices)
+    if (close := getattr(held, "close", None)) is not None:
+        stack.callback(close)
+    return held
+
+
+def _notes(held: Held | Target, origin: Mapping[str, Any], strategy: str, notices: Console) -> None:
+    """Say what the user should know before a run."""
+    said = []
+    if not isinstance(held, Target) and not origin.get("schema"):
+        said = doubts(held.schema, held.records)
+    if strategy == "thrifty" and not COMPILED:
+        said.append(_PLAIN)
+    if strategy != USUAL and not isinstance(held, Dataset):
+        said.append(_FEW_ROUNDS)
+    said += getattr(held, "warnings", ())
+    for each in said:
+        notices.print(Text(f"Note: {each}", style="yellow"))
+
+
 def _lasting(path: str | None) -> str | None:
     """Return a path that a later run finds from any folder; other names stay as they are."""
     return str(Path(path).absolute()) if path and Path(path).exists() else path
 
 
+def _is_given(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+
+def _option(name: str) -> str:
+    return "--table" if name == "inside" else "--" + name.replace("_", "-").removesuffix("-file")
+
+
 def _only_resume(ctx: click.Context) -> None:
     """Refuse options beside --resume: the transcript brings its own."""
     for name in ctx.params:
-        source = ctx.get_parameter_source(name)
-        if name not in _BESIDE_RESUME and source == ParameterSource.COMMANDLINE:
-            option = name.replace("_", "-").removesuffix("-file")
-            raise UsageError(f"--{option}: a resumed run brings its own options; leave it out")
+        if name not in _BESIDE_RESUME and _is_given(ctx, name):
+            raise UsageError(f"{_option(name)}: a resumed run brings its own options; leave it out")
 
 
-def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
+def _leave_out(ctx: click.Context, names: Sequence[str]) -> None:
+    """Refuse options that say what a service or a plug-in says of itself."""
+    for name in names:
+        if _is_given(ctx, name):
+            raise UsageError(f"{_option(name)}: what is attacked brings its own; leave it out")
+
+
+def _options(held: Held | Target, given: Mapping[str, Any]) -> Options:
     """Turn the words of the command line into options."""
-    names = data.schema.names
+    own = own_settings(held.facts) if isinstance(held, Target) else {}
+    names = (held.facts.schema if isinstance(held, Target) else held.schema).names
     known: tuple[Mapping[str, str], ...] = ()
     if given["known"] and given["people_file"]:
         raise UsageError("--known and --people exclude each other: give one of them")
@@ -178,37 +260,16 @@ def _options(data: Dataset, given: Mapping[str, Any]) -> Options:
         known = _people(given)
     order = tuple(next(csv.reader([given["order"]]), [])) if given["order"] else ()
     return Options(
-        mechanism=given["mechanism"],
-        k=given["k"],
-        offset=given["offset"],
-        post=given["post"],
-        epsilons=() if given["epsilons"] is None else tuple(given["epsilons"].split(",")),
-        epsilon_per_query=given["epsilon_per_query"],
-        epsilon=given["epsilon"],
-        split=given["split"],
-        answers=given["answers"],
-        cap=given["cap"],
-        min_epsilon=given["min_epsilon"],
-        max_queries=given["max_queries"],
-        cache=given["cache"],
-        universe=given["universe"],
-        strategy=given["strategy"],
-        effort=given["effort"],
-        windows=given["windows"],
-        boxes_only=given["boxes_only"],
-        attack=given["attack"],
-        columns=given["column"],
-        people=known,
-        priors=pairs(given["prior"], names, "--prior"),
-        precision=pairs(given["precision"], names, "--precision"),
-        order=order,
-        seed=given["seed"],
-        error=given["error"],
-        most_repeats=given["most_repeats"],
-        test=given["test"],
-        repeats=given["repeats"],
-        present=given["present"],
-        force=given["force"],
+        **{
+            **{name: given[name] for name in _PLAIN_SETTINGS},
+            **own,
+            "epsilons": () if given["epsilons"] is None else tuple(given["epsilons"].split(",")),
+            "columns": given["column"],
+            "people": known,
+            "priors": pairs(given["prior"], names, "--prior"),
+            "precision": pairs(given["precision"], names, "--precision"),
+            "order": order,
+        }
     )
 
 

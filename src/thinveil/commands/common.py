@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 
 from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
-from thinveil.curator.dataset import Dataset
-from thinveil.curator.people import people
-from thinveil.curator.reading import load
+from thinveil.audit.sources import ENGINES, kind_of, opened, reading
+from thinveil.audit.targets import Target
+from thinveil.curator.dataset import Dataset, Held
 from thinveil.errors import OutputError, UsageError
 from thinveil.language.schema_file import read_schema
 
@@ -115,22 +115,47 @@ def reading_options(command: _F) -> _F:
     return command
 
 
-def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
-    """Read a table as the options say; without one, return the embedded people."""
+def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
+    """Open a table or a target as the options say; without one, the embedded people."""
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
-    if origin.get("table") is None:
-        if schema is not None:
-            raise UsageError("--schema: the embedded people bring their own schema")
-        return people()
-    with notices.status("reading the table") if notices.is_terminal else nullcontext():
-        return load(
-            origin["table"],
+    with notices.status("opening the table") if notices.is_terminal else nullcontext():
+        return opened(
+            origin.get("table"),
             schema,
-            separator=origin["separator"],
-            quote=origin["quote"],
-            encoding=origin["encoding"],
-            missing=origin["missing"],
+            origin.get("inside"),
+            origin.get("engine") or "auto",
+            **reading(origin),
         )
+
+
+def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
+    """Read a table into memory as the options say; without one, return the embedded people.
+
+    Raises:
+        UsageError: It is in a database or behind a service.
+    """
+    if kind_of(origin.get("table")) == "service":
+        raise UsageError("this command needs the table itself: give a file")
+    held = open_table({**origin, "engine": "memory"}, notices)
+    if isinstance(held, Dataset):
+        return held
+    raise UsageError("this command works in memory: give a file, or export a sample to one")
+
+
+def place_options(command: _F) -> _F:
+    """Add the options that say where in a database a table is, and what counts a file."""
+    for option in (
+        click.option("--table", "inside", metavar="NAME", help="The table in a database."),
+        click.option(
+            "--engine",
+            type=click.Choice(ENGINES),
+            default="auto",
+            show_default=True,
+            help="What counts a file: auto leaves files that do not fit in memory to DuckDB.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
