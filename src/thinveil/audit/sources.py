@@ -15,7 +15,6 @@ from thinveil.curator.reading import load
 from thinveil.errors import UsageError
 from thinveil.language.schema import Schema
 
-
 Kind = Literal["people", "file", "database", "service"]
 ENGINES: Final = ("auto", "memory", "duckdb")
 """What counts the records of a file."""
@@ -26,7 +25,7 @@ TOKEN: Final = "THINVEIL_TOKEN"
 _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
-_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
 _IN_MEMORY: Final = {"csv": 16, "parquet": 40}
 """How many times the size of a file its table may need while it is read."""
 

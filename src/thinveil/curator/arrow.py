@@ -113,11 +113,17 @@ def _column(pa: Any, name: str, array: Any, where: str) -> Column:
                 f"{where}: column {name!r} has the type {kind}, which is neither a number, a "
                 "text, a date nor a time of at most microseconds: convert it, or remove the column"
             )
-        if coded:
-            texts, index = _texts(pa, plain), chunk.indices
-        else:
+        distinct, index = plain, chunk.indices if coded else None
+        if not coded:
             encoded = plain.dictionary_encode()
-            texts, index = _texts(pa, encoded.dictionary), encoded.indices
+            distinct, index = encoded.dictionary, encoded.indices
+        try:
+            texts = _texts(pa, distinct)
+        except (ValueError, OverflowError):  # UnicodeDecodeError is a ValueError
+            raise DataError(
+                f"{where}: column {name!r} holds a text that is not UTF-8, or a date or time "
+                "beyond the calendar: correct it, or remove the column"
+            ) from None
         if index.null_count:
             index = index.fill_null(len(texts))
             texts.append(None)
