@@ -9,12 +9,17 @@
     ├── SchemaError           a schema cannot be read or contradicts itself
     ├── DataError             a table cannot be read or does not fit its schema
     ├── QueryError            a batch of questions is malformed
+    │   ├── FieldError        one field of it is; says which
+    │   ├── TooLarge          it is larger than the target takes at once
+    │   └── KeyTaken          another batch was answered under its key
     ├── BudgetError           a privacy budget cannot be used as asked
     │   └── BudgetSpent       the cap or a limit refuses a batch; nothing of it was answered
     ├── EvidenceError         an answer cannot come from the claimed mechanism
     │   └── Undecided         answers show no usable difference; nothing can be said
     ├── TargetError           a target failed or answered nonsense
+    ├── PluginError           somebody's plug-in cannot be used
     ├── TranscriptError       a transcript is damaged or belongs elsewhere
+    ├── LedgerError           a ledger file cannot be used, or cannot record now
     ├── OutputError           a result cannot be written
     └── MissingExtra          an optional dependency is not installed
 
@@ -62,6 +67,27 @@ class QueryError(ThinveilError):
     """A batch of questions is malformed."""
 
 
+class FieldError(QueryError):
+    """One field of a batch is malformed.
+
+    Args:
+        field: Where it stands, such as questions[3].boxes[0].
+        problem: What is wrong with it.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+
+
+class TooLarge(QueryError):
+    """A batch is larger than the target takes at once. Split it."""
+
+
+class KeyTaken(QueryError):
+    """Another batch was answered under the key of this one."""
+
+
 class BudgetError(ThinveilError):
     """A privacy budget cannot be used as asked."""
 
@@ -86,8 +112,16 @@ class TargetError(ThinveilError):
     """A target failed, or answered something that is not an answer."""
 
 
+class PluginError(ThinveilError):
+    """A plug-in cannot be found once, cannot be loaded, or is not what it should be."""
+
+
 class TranscriptError(ThinveilError):
     """A transcript is damaged, or belongs to another run or target."""
+
+
+class LedgerError(ThinveilError):
+    """A ledger file cannot be used, or cannot record anything now."""
 
 
 class OutputError(ThinveilError):

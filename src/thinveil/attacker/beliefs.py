@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.reading import Laws, weighed
-from thinveil.language.claims import Claim, KLocal
+from thinveil.language.claims import Claim
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 _NONE: Final = 0.003  # how likely it is at first that no record has the value
@@ -31,7 +31,7 @@ class CountBeliefs:
     def __init__(self, claim: Claim, records: int) -> None:
         self._claim = claim
         self._records = records
-        self._k = claim.k or 0
+        self._k = claim.reach
         self._laws = Laws.of(claim)
         self.owner = np.empty(0, np.int64)
         self._size = np.empty(0, np.int64)
@@ -164,8 +164,7 @@ class CountBeliefs:
         starts = self._starts()
         change = np.zeros(len(self._log) + 1)
         np.add.at(change, starts[row], told[:, 0])
-        by_noise = isinstance(claim.sensitivity, KLocal)
-        edges = (threshold - k, threshold, threshold + k) if by_noise else (threshold,)
+        edges = (threshold - k, threshold, threshold + k) if k else (threshold,)
         stop = starts + self._size
         for place, upto in enumerate(edges):
             at = np.minimum(starts[row] + np.maximum(upto + 1, 0), stop[row])

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from thinveil.errors import Undecided
-from thinveil.language.claims import Sensitivity
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers, Codes, Floats, QueryBatch
+from thinveil.language.shapes import EVEN, Sensitivity
 
 _T = TypeVar("_T")
 
@@ -25,6 +25,8 @@ class Seen:
 
     Counts next to the threshold stand for all on their side: farther ones are no noisier.
     """
+
+    shape: ClassVar = EVEN
 
     real: Sensitivity
 
@@ -60,7 +62,7 @@ def else_by_bits(
         again: Whether to run it again at all.
     """
     claim = facts.claim
-    if claim.k is None or claim.reads_exactly or not again:
+    if not claim.reach or claim.reads_exactly or not again:
         return (yield from first)
     try:
         return (yield from first)

@@ -158,7 +158,9 @@ def _repeats(
     claim = facts.claim
     if epsilon is None:
         return np.full(len(asked), Laws.of(claim).first)
-    upper = test.threshold[asked] >= test.yes[asked] if claim.k else np.ones(len(asked), np.bool_)
+    upper = (
+        test.threshold[asked] >= test.yes[asked] if claim.reach else np.ones(len(asked), np.bool_)
+    )
     paces = [speed(claim, facts.records, side, epsilon) for side in (False, True)]
     pace = np.where(upper, paces[1].proof, paces[0].proof)
     least = max(1, max(each.step for each in paces) // 2)

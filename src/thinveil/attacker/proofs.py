@@ -43,7 +43,7 @@ def at_least(claim: Claim, records: int, t: Codes) -> tuple[Test, Test, Flags]:
     tell where it is needed. It is needed where the direction is hidden and t lies so near to
     the number of all records that no threshold has its noisy window right above t.
     """
-    n, k = records, claim.k or 0
+    n, k = records, claim.reach
     upper = t + k <= n
     usual = Test(np.where(upper, t + k - 1, t - 1 - k), t, t - 1)
     if not claim.hides_direction:
@@ -145,7 +145,7 @@ class Speed:
 @lru_cache(maxsize=256)
 def speed(claim: Claim, records: int, upper: bool, epsilon: float) -> Speed:
     """Return how fast a test between neighbouring counts is, at a loss an answer."""
-    k = claim.k or 0
+    k = claim.reach
     b = records // 2
     counts = np.array([b - k + 1, b - k] if upper else [b + k + 1, b + k])
     bit, scale = claim.law(counts, np.array([b, b]), np.zeros(2, np.bool_), records, epsilon)

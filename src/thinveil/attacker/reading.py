@@ -17,7 +17,7 @@ import numpy as np
 from thinveil.attacker.care import Care
 from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, loglik
 from thinveil.errors import EvidenceError, Undecided
-from thinveil.language.claims import Bootstrap, Claim, KLocal
+from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Codes, Flags, Floats
 
@@ -40,14 +40,14 @@ class Laws:
     @staticmethod
     def of(claim: Claim, records: int | None = None) -> Laws:
         """Return the laws of a mechanism, for a table of so many records."""
-        if isinstance(claim.sensitivity, Bootstrap) and records == 1:
+        if not claim.counts and records == 1:
             # one record is none or all, so nothing is ever noisy
             return Laws((BELOW, BELOW if claim.hides_direction else ABOVE), 1)
         by_noise = claim.leaks_by_noise
         zones = (BELOW, NOISY, NOISY, ABOVE) if by_noise else (BELOW, ABOVE)
         if claim.hides_direction:
             zones = (BELOW, NOISY, NOISY, BELOW)
-        elif isinstance(claim.sensitivity, Bootstrap) and claim.post != "none":
+        elif not claim.counts and claim.post != "none":
             zones = (BELOW, NOISY, NOISY, NOISY)  # some or all: either way, there is one
         if not claim.protected:
             first = 1
@@ -60,10 +60,9 @@ class Laws:
     def counts(self, claim: Claim, threshold: Codes, records: int) -> Codes:
         """Return one count of each kind, a row a question."""
         b = threshold
-        if isinstance(claim.sensitivity, KLocal):
-            k = claim.sensitivity.k
+        if k := claim.reach:
             return np.stack([b - k, b, b + 1, b + k + 1], axis=1)
-        if isinstance(claim.sensitivity, Bootstrap):
+        if not claim.counts:
             if records == 1:
                 return np.stack([np.zeros_like(b), np.ones_like(b)], axis=1)
             low, high = (np.clip(each, 1, records - 1) for each in (b, b + 1))

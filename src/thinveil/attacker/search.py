@@ -65,7 +65,7 @@ class Rules:
             raise UsageError(f"the mechanism {claim.name} shows which records exist, not counts")
         return Rules(
             facts.records,
-            claim.k or 0,
+            claim.reach,
             claim.universe == "bounded",
             claim.hides_direction,
             not claim.protected,

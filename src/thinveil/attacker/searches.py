@@ -87,7 +87,7 @@ class Searches:
         self._facts, self._axis, self._care = facts, axis, care
         self._prior, self._hasty = prior, nats
         self.lost = np.zeros(len(sizes), np.bool_)
-        self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.k or 0
+        self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.reach
         lower, upper = axis.limits
         self._many = _MANY[facts.claim.hides_direction]
         groups = len(sizes)

@@ -221,7 +221,7 @@ def _holds_none(
     facts: PublicFacts, care: Care, column: int, low: Codes, high: Codes, about: About
 ) -> Generator[QueryBatch, Answers, bool]:
     """Test whether the last of nested ranges, from wide to narrow, holds no record."""
-    claim, n, k = facts.claim, facts.records, facts.claim.k or 0
+    claim, n, k = facts.claim, facts.records, facts.claim.reach
     many = len(low)
     thresholds = [(k, 1)]
     if claim.hides_direction:

@@ -13,42 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Literal, Protocol
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from thinveil.errors import BudgetError, UsageError
 from thinveil.language.queries import Codes, Flags, Floats
-
-
-class Sensitivity(Protocol):
-    """How sensitive a non-trivial threshold query is on the actual data.
-
-    Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP), `Bootstrap`
-    (Bootstrap DP), `Global` and `Smooth` (honest differential privacy).
-    """
-
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
-        """Return the sensitivity for each true count and threshold.
-
-        The size of the table and the loss of an answer are at hand for those that need them.
-        """
-        ...
-
-    def breakpoints(self, threshold: Codes, records: int) -> Codes:
-        """Return, a row a question, the counts after which the answer's law changes.
-
-        Between two neighbouring breakpoints (c above the left one, at most the right one)
-        both the true bit and the sensitivity are constant. This is public knowledge.
-        """
-        ...
+from thinveil.language.shapes import EVEN, Shape, shape_of
+from thinveil.language.shapes import Sensitivity as Sensitivity
 
 
 @dataclass(frozen=True, slots=True)
 class Insensitive:
     """Sensitivity taken as zero: the true bit is answered as it is."""
+
+    title: ClassVar = "no sensitivity"
+    shape: ClassVar = EVEN
 
     def at(
         self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
@@ -74,6 +54,16 @@ class KLocal:
         if type(self.k) is not int or self.k < 1:
             raise UsageError(f"the group size k must be a whole number of at least 1, not {self.k}")
 
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return f"{self.k}-local sensitivity"
+
+    @property
+    def shape(self) -> Shape:
+        """It is 1 in a window around the threshold."""
+        return Shape(reach=self.k)
+
     def at(
         self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
     ) -> Floats:
@@ -94,6 +84,9 @@ class Bootstrap:
     between 0 and n - 1 (Lemma on existence queries, and erratum 9).
     """
 
+    title: ClassVar = "bootstrap sensitivity"
+    shape: ClassVar = Shape(presence=True)
+
     def at(
         self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
     ) -> Floats:
@@ -109,6 +102,9 @@ class Bootstrap:
 @dataclass(frozen=True, slots=True)
 class Global:
     """Global sensitivity: some record of some table can move the answer, so it is 1."""
+
+    title: ClassVar = "global sensitivity"
+    shape: ClassVar = EVEN
 
     def at(
         self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
@@ -128,6 +124,9 @@ class Smooth:
     S = exp(-(epsilon / 6) * d), where d = max(b - c, c - b - 1, 0) is how many records must
     change before a further one can flip the answer.
     """
+
+    title: ClassVar = "smooth sensitivity"
+    shape: ClassVar = EVEN  # but for so little, at a small loss, that the true bit tells more
 
     def at(
         self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
@@ -207,16 +206,33 @@ class Claim:
         return count > threshold, scale * CAUCHY if self.noise == "cauchy" else scale
 
     @property
+    def shape(self) -> Shape:
+        """Where there is noise, as the sensitivity says or as its law shows."""
+        return shape_of(self.sensitivity)
+
+    @property
+    def zoned(self) -> bool:
+        """Whether every count belongs to one of a few zones that searches know how to tell.
+
+        Otherwise the law is one of its own, and only a search that looks at the law fits.
+        """
+        shape = self.shape
+        if not self.protected or shape.even:
+            return True
+        plain = self.offset == 0 and self.post == "none"
+        return (shape.presence or shape.reach is not None) and (shape.level or plain)
+
+    @property
     def reads_exactly(self) -> bool:
         """Whether a single answer tells noise from no noise: it is exact or drowned in it."""
         return not self.protected or (
-            self.leaks_by_noise and self.offset == 0 and self.post == "none"
+            self.leaks_by_noise and self.zoned and self.offset == 0 and self.post == "none"
         )
 
     @property
     def leaks_by_noise(self) -> bool:
         """Whether the scale of the noise depends on the data enough to give counts away."""
-        return isinstance(self.sensitivity, (KLocal, Bootstrap))
+        return self.shape.leaks
 
     @property
     def hides_direction(self) -> bool:
@@ -226,12 +242,18 @@ class Claim:
     @property
     def counts(self) -> bool:
         """Whether answers tell counts, and not merely none, some or all (Bootstrap DP)."""
-        return not isinstance(self.sensitivity, Bootstrap)
+        return not (self.shape.presence and self.zoned)
 
     @property
     def k(self) -> int | None:
         """The group size, where the claim has one."""
-        return self.sensitivity.k if isinstance(self.sensitivity, KLocal) else None
+        k = getattr(self.sensitivity, "k", None)
+        return k if type(k) is int else None
+
+    @property
+    def reach(self) -> int:
+        """How far noise reaches: b - reach < c <= b + reach; 0 where it has no such zone."""
+        return (self.shape.reach or 0) if self.zoned else 0
 
     @property
     def protected(self) -> bool:
@@ -243,12 +265,7 @@ class Claim:
         if not self.protected:
             return "true answers"
         kind = type(self.sensitivity).__name__
-        what = {
-            "KLocal": f"{self.k}-local sensitivity",
-            "Bootstrap": "bootstrap sensitivity",
-            "Global": "global sensitivity",
-            "Smooth": "smooth sensitivity",
-        }.get(kind, kind)
+        what = str(getattr(self.sensitivity, "title", kind))
         offset = f"{self.offset:g} + " if self.offset else ""
         drawn = " drawn by OpenDP" if self.sampler == "opendp" else ""
         rounded = {"integer": ", rounded to a whole number", "binary": ", rounded to 0 or 1"}
@@ -288,7 +305,7 @@ MECHANISMS: Final = (
     "idp-noisy",
     "unprotected",
 )
-"""The names of all mechanisms, sorted."""
+"""The names of all built-in mechanisms, sorted; `plugins.mechanism_names` has all there are."""
 
 POSTS: Final = ("none", "integer", "binary")
 """What can be done to a noisy answer."""
@@ -314,10 +331,13 @@ def claim_named(
 
     Raises:
         UsageError: There is no such mechanism, or the parts do not go together.
+        PluginError: The mechanism is a plug-in's, and the plug-in is broken.
     """
-    base, _, part = name.partition("-")
     if name not in MECHANISMS:
-        raise UsageError(f"there is no mechanism {name!r}; choose from {', '.join(MECHANISMS)}")
+        from thinveil.language.plugins import mechanism  # it builds on this module
+
+        return _composed(mechanism(name, k, universe), offset, post)
+    base, _, part = name.partition("-")
     if part == "noisy":
         offset = USUAL_OFFSET if offset is None else offset
         if not offset > 0:
@@ -332,9 +352,23 @@ def claim_named(
         "bdp": lambda: bdp(universe),
         "dp": lambda: _DP[part](universe),
     }[base]()
-    name = claim.name + ("-noisy" if offset and claim.leaks_by_noise else "")
-    name += f"-{post}" if post not in (None, "none") else ""
-    return replace(claim, name=name, offset=offset or 0.0, post=post or "none")
+    return _composed(claim, offset, post)
+
+
+def _composed(claim: Claim, offset: float | None, post: Post | None) -> Claim:
+    """Return a claim with an offset and rounding, and a name that says so.
+
+    Raises:
+        UsageError: The claim has an offset or rounds already, and another one is asked for.
+    """
+    for what, own, wanted in (("offset", claim.offset, offset), ("post", claim.post, post)):
+        if own not in (0.0, "none") and wanted not in (None, own):
+            raise UsageError(f"--{what}: the mechanism {claim.name} brings its own, {own}")
+    more = offset if offset and offset != claim.offset else 0.0
+    name = claim.name + ("-noisy" if more and claim.leaks_by_noise else "")
+    name += f"-{post}" if post not in (None, "none", claim.post) else ""
+    offset = claim.offset if offset is None else offset
+    return replace(claim, name=name, offset=offset, post=post or claim.post)
 
 
 _DP: Final[dict[str, Callable[[Universe], Claim]]] = {

@@ -26,12 +26,15 @@ class PublicFacts:
     def __post_init__(self) -> None:
         if self.records < 1:
             raise UsageError("the table is empty: there is nothing to attack")
-        k = self.claim.k or 0
-        if self.records < 2 * k:
+        reach = self.claim.reach
+        if self.records < 2 * reach:
+            group = f"the group size is k = {reach}: below 2k"
+            if self.claim.k != reach:
+                group = f"noise reaches {reach} records far: below twice that"
             raise UsageError(
-                f"the number of records is {self.records} and the group size is k = {k}: "
-                f"below 2k = {2 * k} records several tables look alike in every answer, so no "
-                "attack can be exact. Use a smaller k or a larger table"
+                f"the number of records is {self.records} and {group} = {2 * reach} records "
+                "several tables look alike in every answer, so no attack can be exact. Use a "
+                "smaller k or a larger table"
             )
         if self.policies.min_epsilon is not None and not self.claim.protected:
             raise UsageError("an unprotected mechanism claims no loss: it has no smallest share")

@@ -1,0 +1,325 @@
+"""Mechanisms and targets that other packages bring, found by their entry points.
+
+A package names what it brings in its pyproject.toml::
+
+    [project.entry-points."thinveil.mechanisms"]
+    staircase = "thinveil_staircase:staircase"
+
+    [project.entry-points."thinveil.targets"]
+    staircase = "thinveil_staircase:open_target"
+
+A mechanism is a function of a group size and a universe that returns a `Claim`. A target is a
+function of the text after NAME: on the command line, and of a schema where the user gave one,
+that returns an object with `facts` and `answer(batch)`. A plug-in is loaded only when it is used;
+whatever is wrong with it becomes an error that names its package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, cast, get_args
+
+import numpy as np
+
+from thinveil.errors import PluginError, ThinveilError, UsageError
+from thinveil.language.claims import (
+    MECHANISMS,
+    Claim,
+    Noise,
+    Post,
+    Sampler,
+    Sensitivity,
+    Universe,
+    claim_named,
+)
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Codes, Floats
+from thinveil.language.schema import Schema
+from thinveil.language.shapes import Shape, seen
+
+MECHANISM_GROUP: Final = "thinveil.mechanisms"
+"""The entry points of mechanisms: functions `(k, universe) -> Claim`."""
+TARGET_GROUP: Final = "thinveil.targets"
+"""The entry points of targets: functions `(address, *, schema) -> Target`."""
+
+_TAKEN: Final = ("http", "https", "postgres", "postgresql", "duckdb", "sqlite", "spark", "file")
+_SIZES: Final = (1, 2, 5, 16)
+_LOSSES: Final = (1e-10, 0.5)
+
+
+@lru_cache(maxsize=8)
+def _found(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return all entry points of a group by name; nothing is loaded."""
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for each in sorted(entry_points(group=group), key=lambda each: (each.name, package(each))):
+        if each not in found.get(each.name, ()):
+            found[each.name] = (*found.get(each.name, ()), each)
+    return found
+
+
+def forget() -> None:
+    """Look for plug-ins anew the next time: a package was installed or removed."""
+    _found.cache_clear()
+    mechanism.cache_clear()
+
+
+def package(entry: EntryPoint) -> str:
+    """Return the name of the package that brings an entry point."""
+    return entry.dist.name if entry.dist is not None else entry.value.partition(":")[0]
+
+
+def mechanism_names() -> tuple[str, ...]:
+    """Return the names of all mechanisms there are: built-in ones, then those of plug-ins."""
+    return (*MECHANISMS, *(name for name in _found(MECHANISM_GROUP) if name not in MECHANISMS))
+
+
+def target_names() -> tuple[str, ...]:
+    """Return the names of all targets that plug-ins bring, sorted."""
+    return tuple(_found(TARGET_GROUP))
+
+
+@lru_cache(maxsize=256)
+def mechanism(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
+    """Return the claim of a plug-in's mechanism, once its law was looked at.
+
+    Raises:
+        UsageError: There is no such mechanism.
+        PluginError: It cannot be loaded, or does not return a claim that makes sense.
+    """
+    if name not in _found(MECHANISM_GROUP):
+        raise UsageError(
+            f"there is no mechanism {name!r}; choose from {', '.join(mechanism_names())}"
+        )
+    entry = _only(MECHANISM_GROUP, name, MECHANISMS)
+    made = _called(entry, _loaded(entry), k, universe)
+    if not isinstance(made, Claim):
+        raise _broken(entry, f"returned {_kind(made)} where a thinveil.Claim is wanted")
+    claim = replace(made, name=name)
+    if claim.universe != universe:
+        raise _broken(entry, f"claims the {claim.universe} universe where {universe} was asked for")
+    try:
+        _check(claim)
+    except ThinveilError as error:
+        raise _broken(entry, str(error)) from None
+    except Exception as error:
+        raise _broken(entry, f"has a sensitivity that fails: {_said(error)}") from error
+    return claim
+
+
+def target_maker(name: str) -> Callable[..., Any]:
+    """Return what opens a plug-in's target: a function of an address and a schema.
+
+    Raises:
+        UsageError: There is no such target.
+        PluginError: It cannot be loaded.
+    """
+    if name not in _found(TARGET_GROUP):
+        known = ", ".join(target_names()) or "none is installed"
+        raise UsageError(f"there is no plug-in with a target {name!r}; known: {known}")
+    entry = _only(TARGET_GROUP, name, _TAKEN)
+    make = _loaded(entry)
+
+    def opened(address: str, *, schema: Schema | None = None) -> Any:
+        made = _called(entry, make, address, schema=schema)
+        facts = getattr(made, "facts", None)
+        if not isinstance(facts, PublicFacts) or not callable(getattr(made, "answer", None)):
+            raise _broken(
+                entry,
+                f"returned {_kind(made)} where a target is wanted: an object with `facts` "
+                "(thinveil.PublicFacts) and `answer(batch)`",
+            )
+        return made
+
+    return opened
+
+
+def _only(group: str, name: str, taken: tuple[str, ...]) -> EntryPoint:
+    """Return the one entry point of a name, or refuse a name that is not free."""
+    entries = _found(group)[name]
+    packages = ", ".join(dict.fromkeys(package(each) for each in entries))
+    if name in taken:
+        raise PluginError(f"the plug-in of {packages} uses the name {name!r}, which is taken here")
+    if len(entries) > 1:
+        raise PluginError(
+            f"the name {name!r} is used by more than one plug-in: {packages}. Uninstall all but one"
+        )
+    return entries[0]
+
+
+def _loaded(entry: EntryPoint) -> Callable[..., Any]:
+    try:
+        loaded = entry.load()
+    except Exception as error:  # whatever a stranger's module does when it is imported
+        raise _broken(entry, f"cannot be loaded: {_said(error)}") from error
+    if not callable(loaded):
+        raise _broken(entry, f"is {_kind(loaded)}, which cannot be called")
+    return cast(Callable[..., Any], loaded)
+
+
+def _called(entry: EntryPoint, make: Callable[..., Any], *given: Any, **more: Any) -> Any:
+    try:
+        return make(*given, **more)
+    except ThinveilError:
+        raise  # it says in our words what is wrong with what the user asked for
+    except Exception as error:
+        raise _broken(entry, f"failed: {_said(error)}") from error
+
+
+def _broken(entry: EntryPoint, what: str) -> PluginError:
+    return PluginError(
+        f"the plug-in {entry.name!r} of the package {package(entry)} ({entry.value}) {what}"
+    )
+
+
+def _said(error: Exception) -> str:
+    text = str(error).partition("\n")[0][:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}" if value is not None else "nothing"
+
+
+# -- what a claim must be ------------------------------------------------------------------
+
+
+def _check(claim: Claim) -> None:
+    """Look at a claim's law on small tables.
+
+    Raises:
+        UsageError: It is not a law that a curator can draw from and an attacker can weigh by.
+    """
+    for what, value, known in (
+        ("noise", claim.noise, Noise),
+        ("post-processing", claim.post, Post),
+        ("sampler", claim.sampler, Sampler),
+    ):
+        if value not in get_args(known):
+            raise UsageError(f"has the {what} {value!r}, not one of {', '.join(get_args(known))}")
+    sensitivity = claim.sensitivity
+    for name in ("at", "breakpoints"):
+        if not callable(getattr(sensitivity, name, None)):
+            raise UsageError(f"has a sensitivity without the method {name}")
+    try:
+        hash(sensitivity)
+    except TypeError:
+        raise UsageError(
+            "has a sensitivity that cannot be hashed: make it a frozen dataclass"
+        ) from None
+    for records in _SIZES:
+        for loss in _LOSSES:
+            _check_table(sensitivity, records, loss)
+    said = getattr(sensitivity, "shape", None)
+    if said is not None and not isinstance(said, Shape):
+        raise UsageError(f"has a shape that is {_kind(said)}, not a thinveil Shape")
+    if said is not None and (found := seen(sensitivity)) != said:
+        raise UsageError(f"says it has the shape {said}, but its law shows {found}")
+
+
+def _check_table(sensitivity: Sensitivity, records: int, loss: float) -> None:
+    """Look at all thresholds and counts of one table."""
+    threshold = np.arange(records)
+    every = np.broadcast_to(np.arange(records + 1), (records, records + 1))
+    b = np.broadcast_to(threshold[:, None], every.shape)
+    given = sensitivity.at(every, b, records, loss)
+    size = _array(given, every.shape, "its sensitivity").astype(np.float64)
+    if not np.isfinite(size).all() or (size < 0).any():
+        raise UsageError("has a sensitivity that is not finite and at least 0 everywhere")
+    per_row = sensitivity.at(every, b, records, np.full((records, 1), loss))
+    if not np.array_equal(_array(per_row, every.shape, "its sensitivity"), size):
+        raise UsageError("has a sensitivity that differs where each question has a loss of its own")
+    if not np.asarray(given).flags.writeable or np.shares_memory(given, every):
+        raise UsageError("returns a sensitivity that is not a fresh array: it is written to")
+    cuts = np.asarray(sensitivity.breakpoints(threshold, records))
+    if cuts.ndim != 2 or len(cuts) != records or not cuts.shape[1]:
+        raise UsageError(
+            "has breakpoints that are not a table with a row for each threshold and at least "
+            "one column"
+        )
+    if not np.issubdtype(cuts.dtype, np.integer):
+        raise UsageError("has breakpoints that are not whole numbers")
+    if (np.diff(cuts, axis=1) < 0).any():
+        raise UsageError("has breakpoints that do not ascend")
+    _check_segments(size, cuts, records)
+
+
+def _check_segments(size: Floats, cuts: Codes, records: int) -> None:
+    """Make sure that nothing changes between neighbouring breakpoints."""
+    for b in range(records):
+        segment = np.searchsorted(cuts[b], np.arange(records + 1))
+        bit = np.arange(records + 1) > b
+        for each in np.unique(segment):
+            mine = segment == each
+            if np.ptp(size[b][mine]) > 0 or np.ptp(bit[mine].astype(int)) > 0:
+                raise UsageError(
+                    f"has a law that changes between breakpoints: of {records} records, at the "
+                    f"threshold {b}. Each count after which the sensitivity or the true bit "
+                    "changes must be one"
+                )
+
+
+def _array(value: object, shape: tuple[int, ...], what: str) -> Floats:
+    found = np.asarray(value)
+    if found.shape != shape or not np.issubdtype(found.dtype, np.floating):
+        raise UsageError(
+            f"returns {what} as {found.dtype} of shape {found.shape}, where floats of shape "
+            f"{shape} are wanted: one for each count"
+        )
+    return found
+
+
+# -- claims on the wire --------------------------------------------------------------------
+
+
+def claim_to_plain(claim: Claim) -> dict[str, Any]:
+    """Write a claim as plain values, by the name of its mechanism.
+
+    Raises:
+        UsageError: No mechanism by name stands for this claim.
+    """
+    names = [*MECHANISMS, *(name for name in _plugged(claim.name))]
+    for name in names:
+        for offset in (claim.offset, None):
+            for post in (claim.post, None):
+                try:
+                    same = claim_named(
+                        name, claim.k or 1, claim.universe, offset=offset or None, post=post
+                    )
+                except ThinveilError:
+                    continue
+                if same == claim:
+                    return {
+                        "mechanism": name,
+                        "k": claim.k or 1,
+                        "universe": claim.universe,
+                        "offset": offset or None,
+                        "post": post,
+                    }
+    raise UsageError(f"the claim {claim.name} has no mechanism by name, so it cannot be sent")
+
+
+def _plugged(name: str) -> list[str]:
+    """Return the plug-ins' mechanisms that a claim's name may stand for, the longest first."""
+    known = [each for each in _found(MECHANISM_GROUP) if f"{name}-".startswith(f"{each}-")]
+    return sorted(known, key=len, reverse=True)
+
+
+def claim_from_plain(plain: Mapping[str, Any]) -> Claim:
+    """Read back what `claim_to_plain` wrote; a plug-in must be installed here, too.
+
+    Raises:
+        ThinveilError: There is no such mechanism, or the values make no sense.
+    """
+    try:
+        return claim_named(
+            str(plain["mechanism"]),
+            plain.get("k") or 1,
+            plain.get("universe") or "unbounded",
+            offset=plain.get("offset"),
+            post=plain.get("post"),
+        )
+    except KeyError:
+        raise UsageError("a claim in plain values needs the name of its mechanism") from None

@@ -1,0 +1,173 @@
+"""Where a mechanism adds noise, as an attacker sees it: the shape of a sensitivity.
+
+A sensitivity is any object that says how large it is at each count, and after which counts that
+changes. Searches need to know a little more: does noise surround the threshold, does it
+tell none, some and all apart, or neither? A sensitivity may say so itself. If it does not, its
+law is public, so anybody can look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Protocol
+
+import numpy as np
+
+from thinveil.language.queries import Codes, Flags, Floats
+
+
+class Sensitivity(Protocol):
+    """How sensitive a non-trivial threshold query is on the actual data.
+
+    Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP), `Bootstrap`
+    (Bootstrap DP), `Global` and `Smooth` (honest differential privacy), and any hashable value
+    with these two; a plug-in brings its own. Besides, it may have a whole number `k`, the group
+    size of `--k`; a text `title` for people; and a `shape`, which is found by looking otherwise.
+    """
+
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return the sensitivity for each true count and threshold.
+
+        The size of the table and the loss of an answer are at hand for those that need them.
+        """
+        ...
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """Return, a row a question, the counts after which the answer's law changes.
+
+        Between two neighbouring breakpoints (c above the left one, at most the right one)
+        both the true bit and the sensitivity are constant. This is public knowledge.
+        """
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Where a sensitivity is above zero, and what its size gives away.
+
+    Args:
+        reach: It is above zero exactly where b - reach < c <= b + reach; None where that is
+            not so. 0 means that it is zero everywhere.
+        presence: It is above zero exactly where some but not all records satisfy the predicate.
+        level: It is one and the same wherever it is above zero.
+        leaks: It depends on the data enough to give counts away, beyond the true bit.
+        even: It is the same for all counts, so that the true bit alone makes a difference.
+    """
+
+    reach: int | None = None
+    presence: bool = False
+    level: bool = True
+    leaks: bool = True
+    even: bool = False
+
+
+EVEN: Final = Shape(level=True, leaks=False, even=True)
+"""The shape of a sensitivity that does not depend on the data."""
+
+_TINY: Final = 1e-10  # the loss at which sensitivities are compared: that of a usual audit
+_SIZES: Final = (1, 2, 3, 4, 7, 12, 25, 60)
+_LARGE: Final = 10_000
+_ALIKE: Final = 1e-3  # a smaller difference takes about a million answers to see
+_MOST: Final = 512  # thresholds of a large table that are looked at
+
+
+def shape_of(sensitivity: Sensitivity) -> Shape:
+    """Return the shape that a sensitivity says it has, else the one that it shows."""
+    said = getattr(sensitivity, "shape", None)
+    return said if isinstance(said, Shape) else seen(sensitivity)
+
+
+@lru_cache(maxsize=256)
+def seen(sensitivity: Sensitivity) -> Shape:
+    """Look at the law on tables of several sizes and say which shape it has.
+
+    A shape that holds on all of these might still not hold on another table: `holds` looks at
+    the one at hand.
+    """
+    tables = [(records, _matrix(sensitivity, records)) for records in _SIZES]
+    middle = _row(sensitivity, _LARGE, _LARGE // 2)
+    sizes = [middle[None], *(matrix for _, matrix in tables)]
+    above = np.concatenate([each[each > 0] for each in sizes])
+    level = not len(above) or bool(np.ptp(above) <= _ALIKE * above.max())
+    presence = all(
+        ((matrix > 0) == _some(records)).all() for records, matrix in tables if records > 1
+    )
+    reach = _reach_of(middle > 0, _LARGE // 2)
+    if reach is not None:
+        fits = all(((matrix > 0) == _window(records, reach)).all() for records, matrix in tables)
+        reach = reach if fits else None
+    leaks = any(_varies(matrix) for matrix in sizes[1:]) or _varies(middle[None], _LARGE // 2)
+    even = all(bool((matrix == matrix[0, 0]).all()) for matrix in sizes)
+    return Shape(reach, presence and not even, level, leaks, even)
+
+
+def holds(sensitivity: Sensitivity, shape: Shape, records: int) -> bool:
+    """Tell whether the zones of a shape are those of a table of this size.
+
+    Looked at are all thresholds, or many of a large table, and one count of each segment.
+    """
+    if shape.reach is None and not shape.presence:
+        return True
+    b = np.unique(np.linspace(0, records - 1, min(records, _MOST)).astype(np.int64))
+    cuts = sensitivity.breakpoints(b, records)
+    ends = [np.zeros_like(b), np.full_like(b, records), b, b + 1]
+    if shape.reach is not None:
+        ends += [b - shape.reach, b - shape.reach + 1, b + shape.reach, b + shape.reach + 1]
+    counts = np.concatenate([cuts, cuts + 1, np.stack(ends, axis=1)], axis=1)
+    counts = np.minimum(np.maximum(counts, 0), records)
+    threshold = np.broadcast_to(b[:, None], counts.shape)
+    noisy = sensitivity.at(counts, threshold, records, _TINY) > 0
+    if shape.presence:
+        wanted = (counts > 0) & (counts < records)
+    else:
+        assert shape.reach is not None
+        wanted = (counts > threshold - shape.reach) & (counts <= threshold + shape.reach)
+    return bool((noisy == wanted).all())
+
+
+def _matrix(sensitivity: Sensitivity, records: int) -> Floats:
+    """Return the sensitivity at all thresholds (rows) and counts (columns)."""
+    shape = records, records + 1
+    count = np.broadcast_to(np.arange(records + 1), shape)
+    threshold = np.broadcast_to(np.arange(records)[:, None], shape)
+    return sensitivity.at(count, threshold, records, _TINY)
+
+
+def _row(sensitivity: Sensitivity, records: int, threshold: int) -> Floats:
+    count = np.arange(records + 1)
+    return sensitivity.at(count, np.full_like(count, threshold), records, _TINY)
+
+
+def _some(records: int) -> Flags:
+    count = np.arange(records + 1)
+    return np.broadcast_to((count > 0) & (count < records), (records, records + 1))
+
+
+def _window(records: int, reach: int) -> Flags:
+    above = np.arange(records + 1) - np.arange(records)[:, None]
+    window: Flags = (above > -reach) & (above <= reach)
+    return window
+
+
+def _reach_of(noisy: Flags, threshold: int) -> int | None:
+    """Return how far noise reaches around a threshold, the same on both sides."""
+    at = np.flatnonzero(noisy)
+    if not len(at):
+        return 0
+    reach = threshold - int(at[0]) + 1
+    return reach if int(at[-1]) == threshold + reach and len(at) == 2 * reach else None
+
+
+def _varies(matrix: Floats, threshold: int | None = None) -> bool:
+    """Tell whether counts on the same side of a threshold differ in sensitivity."""
+    for row, values in enumerate(matrix):
+        b = row if threshold is None else threshold
+        for side in (values[: b + 1], values[b + 1 :]):
+            if len(side) and np.ptp(side) > _ALIKE * side.max():
+                return True
+    return False
