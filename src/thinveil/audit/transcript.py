@@ -103,7 +103,13 @@ class Transcript:
         except OSError as error:
             raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
         _lock(self._file, self.path)
-        self._write(self.header.line())
+        try:
+            self._write(self.header.line())
+        except TranscriptError:  # not even the header fits: nothing was asked, nothing is kept
+            os.close(self._file)
+            self._file = None
+            self.path.unlink(missing_ok=True)
+            raise
 
     @staticmethod
     def read_header(path: Path) -> Header:
@@ -227,12 +233,12 @@ class Transcript:
             self._frame(_ANSWERED, number, digest, *_packed(values))
 
     def _frame(self, kind: bytes, number: int, digest: bytes, *parts: bytes) -> None:
-        self.empty = False
         head = _FRAME.pack(kind, sum(map(len, parts)), number, digest)
         check = 0
         for part in (head, *parts):
             check = zlib.crc32(part, check)
         self._write(b"".join((head, *parts, _CHECK.pack(check))))
+        self.empty = False
 
     def _write(self, data: bytes) -> None:
         if self._resumed is not None:
@@ -250,7 +256,10 @@ class Transcript:
                 os.fsync(self._file)
                 self._synced = time.monotonic()
         except OSError as error:
-            raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
+            raise TranscriptError(
+                f"cannot write {self.path}: {error.strerror}; what is recorded there is whole, and "
+                "nothing more is asked: make room on the disk"
+            ) from None
 
     def _keep(self, data: bytes) -> None:
         """Keep data without a name, in memory while it is small."""
