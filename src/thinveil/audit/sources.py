@@ -13,9 +13,10 @@ from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
 from thinveil.errors import UsageError
+from thinveil.language.plugins import target_maker, target_names
 from thinveil.language.schema import Schema
 
-Kind = Literal["people", "file", "database", "service"]
+Kind = Literal["people", "file", "database", "service", "plugin"]
 ENGINES: Final = ("auto", "memory", "duckdb")
 """What counts the records of a file."""
 
@@ -25,6 +26,7 @@ TOKEN: Final = "THINVEIL_TOKEN"
 _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
+_PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
 _PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
 _IN_MEMORY: Final = {"csv": 16, "parquet": 40}
 """How many times the size of a file its table may need while it is read."""
@@ -50,6 +52,8 @@ def kind_of(source: str | None, engine: str = "auto") -> Kind:
     if _DATABASE.match(source):
         return "database"
     path = Path(source)
+    if (plugin := _PLUGIN.match(source)) and not path.exists() and plugin[1] in target_names():
+        return "plugin"
     if path.is_dir() or (re.search(r"[*?\[]", source) and not path.exists()):
         return "database"
     if path.exists():
@@ -57,9 +61,14 @@ def kind_of(source: str | None, engine: str = "auto") -> Kind:
     if scheme := _SCHEME.match(source):
         raise UsageError(
             f"{scheme[1]}:// is not known here: use a file, http://, https://, postgresql://, "
-            f"duckdb://, sqlite:// or spark://"
+            f"duckdb://, sqlite:// or spark://{_plugins()}"
         )
     return "file"
+
+
+def _plugins() -> str:
+    names = target_names()
+    return f", or {':ADDRESS, '.join(names)}:ADDRESS" if names else ""
 
 
 def shown(address: str) -> str:
@@ -116,6 +125,10 @@ def opened(
         return people()
     if kind == "service":
         return service(source)
+    if kind == "plugin":
+        name, _, address = str(source).partition(":")
+        target: Target = target_maker(name)(address, schema=schema)
+        return target
     if kind == "database":
         from thinveil.curator.database import open_database
 

@@ -27,6 +27,7 @@ from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
+    known_mechanism,
     open_table,
     pairs,
     place_options,
@@ -55,7 +56,7 @@ _PLAIN = (
 _BESIDE_RESUME = {"source", "resume", "json_file", "output", "force", "truth"}
 _ITS_OWN = (
     "mechanism", "k", "offset", "post", "epsilons", "min_epsilon", "max_queries", "cache",
-    "universe", "seed", "schema", "inside", "engine",
+    "universe", "seed", "inside", "engine",
 )  # fmt: skip
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
 _PLAIN_SETTINGS = (
@@ -70,11 +71,11 @@ _PLAIN_SETTINGS = (
 @click.argument("source", required=False)
 @click.option(
     "--mechanism",
-    type=click.Choice(MECHANISMS),
+    callback=known_mechanism,
     metavar="NAME",
     default="idp",
     show_default=True,
-    help=f"One of {', '.join(MECHANISMS)}.",
+    help=f"One of {', '.join(MECHANISMS)}; or a plug-in's.",
 )
 @click.option("--k", default=1, show_default=True, help="The group size of IDP.")
 @click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")

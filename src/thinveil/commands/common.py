@@ -16,9 +16,20 @@ from thinveil.audit.sources import ENGINES, kind_of, opened, reading
 from thinveil.audit.targets import Target
 from thinveil.curator.dataset import Dataset, Held
 from thinveil.errors import OutputError, UsageError
+from thinveil.language.claims import MECHANISMS
+from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Return the names of mechanisms; plug-ins are looked for only where one is none of ours."""
+    for name in [value] if isinstance(value, str) else value:
+        if name not in MECHANISMS and name not in mechanism_names():
+            names = ", ".join(mechanism_names())
+            raise click.BadParameter(f"there is no mechanism {name!r}; choose from {names}")
+    return value
 
 
 def consoles(json_file: str | None) -> tuple[Console, Console]:

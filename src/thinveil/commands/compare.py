@@ -14,13 +14,14 @@ from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
+    known_mechanism,
     load_table,
     reading_options,
     write_json,
 )
 from thinveil.curator.inference import doubts
 from thinveil.errors import EXIT_EARLY
-from thinveil.experiments.compare import ORDER, USUAL_PEOPLE, Settings, compare
+from thinveil.experiments.compare import USUAL_PEOPLE, Settings, all_in_order, compare
 from thinveil.experiments.risk import USUAL_RECORDS, risk, sampled
 from thinveil.report import curves
 from thinveil.report.comparison import show_comparison, show_risk
@@ -30,7 +31,10 @@ from thinveil.report.progress import progress
 @click.command("compare")
 @click.argument("table", required=False)
 @click.option(
-    "--mechanism", multiple=True, type=click.Choice(ORDER), help="Some mechanisms only. [all]"
+    "--mechanism",
+    multiple=True,
+    callback=known_mechanism,
+    help="Some mechanisms only, perhaps a plug-in's. [all, plug-ins included]",
 )
 @click.option(
     "--people",
@@ -96,8 +100,14 @@ def command(table: str | None, **given: Any) -> int:
     )
     curves.check_figure("--figure", pictures[0])
     curves.check_figure("--risk-figure", pictures[1])
+    console, notices = consoles(json_file)
+    mechanisms = given["mechanism"]
+    if not mechanisms:
+        mechanisms, wrong = all_in_order()
+        for each in wrong:
+            notices.print(Text(f"Note: {each}", style="yellow"))
     settings = Settings(
-        mechanisms=given["mechanism"] or ORDER,
+        mechanisms=mechanisms,
         people=given["people"],
         linking=given["link"],
         epsilon_per_query=given["epsilon_per_query"],
@@ -107,7 +117,6 @@ def command(table: str | None, **given: Any) -> int:
         error=given["error"],
         most_repeats=given["most_repeats"],
     )
-    console, notices = consoles(json_file)
     whole = load_table({"table": table, **given}, notices)
     if not given["schema"]:
         for doubt in doubts(whole.schema, whole.records):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from thinveil.audit.scoring import score
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
-from thinveil.errors import MissingExtra
+from thinveil.errors import MissingExtra, PluginError
 from thinveil.experiments.outcomes import Comparison, Line, Outcome
 from thinveil.experiments.trials import (
     AttributeTrial,
@@ -29,6 +30,7 @@ from thinveil.experiments.trials import (
 )
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.facts import PublicFacts
+from thinveil.language.plugins import mechanism_names
 from thinveil.language.queries import About
 from thinveil.language.schema import Schema
 
@@ -42,7 +44,24 @@ def _by_kind(name: str) -> tuple[bool, bool, bool, str]:
 
 
 ORDER: Final = tuple(sorted(MECHANISMS, key=_by_kind))
-"""All mechanisms: no protection, those whose noise depends on the data, honest ones."""
+"""All built-in mechanisms: no protection, those whose noise depends on the data, honest ones."""
+
+
+def all_in_order() -> tuple[tuple[str, ...], list[str]]:
+    """Return all mechanisms there are, plug-ins among them, and what is wrong with the others."""
+    sound, wrong = [], []
+    for name in mechanism_names():
+        try:
+            claim_named(name)
+            sound.append(name)
+        except PluginError as error:
+            wrong.append(f"{name} is left out: {error}")
+    return in_order(sound), wrong
+
+
+def in_order(names: Sequence[str]) -> tuple[str, ...]:
+    """Sort mechanisms by kind."""
+    return tuple(sorted(dict.fromkeys(names), key=_by_kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +158,10 @@ def compare(
     True
     """
     settings = Settings() if settings is None else settings
-    wanted = tuple(name for name in ORDER if name in settings.mechanisms)
-    for name in settings.mechanisms:
-        Curator(data, settings.facts(name, data).claim, seed=settings.seed)
+    wanted = in_order(settings.mechanisms)
+    for name in wanted:
+        with suppress(MissingExtra):  # it is missed, and said so, when its turn comes
+            Curator(data, settings.facts(name, data).claim, seed=settings.seed)
     trials = (
         membership_trial(data, settings.people, settings.seed),
         attribute_trial(data, settings.people, settings.seed, settings.linking),

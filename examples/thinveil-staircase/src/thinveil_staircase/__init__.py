@@ -1,0 +1,80 @@
+"""An example of a plug-in: a mechanism whose noise fades in steps, and a target that uses it.
+
+A researcher's idea, made up for this example: local sensitivity falls from 1 to 0 all at once,
+which shows. So let it fall in steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import thinveil
+from thinveil.language.claims import Universe
+from thinveil.language.queries import Codes, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Staircase:
+    """1 within k records of the threshold, 1/2 within 2k, 0 beyond."""
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise thinveil.ThinveilError("the staircase needs a k of at least 1")
+
+    @property
+    def title(self) -> str:
+        """What it is called in results."""
+        return f"a staircase of step {self.k}"
+
+    def at(
+        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
+    ) -> Floats:
+        """Return the height of the step that each count stands on."""
+        far = np.where(count > threshold, count - threshold, threshold - count + 1)
+        height: Floats = np.where(far <= self.k, 1.0, np.where(far <= 2 * self.k, 0.5, 0.0))
+        return height
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """Return the last count of every step, and the threshold itself."""
+        steps = np.array([-2, -1, 0, 1, 2]) * self.k
+        return threshold[:, None] + steps
+
+
+def staircase(k: int, universe: Universe) -> thinveil.Claim:
+    """Return the mechanism: Laplace noise at scale staircase / epsilon."""
+    return thinveil.Claim("staircase", Staircase(k), "laplace", universe)
+
+
+class StaircaseTarget:
+    """A release system in a few lines: it keeps the table, answers, and counts its answers.
+
+    Args:
+        data: The confidential table.
+        seed: The seed of its noise.
+    """
+
+    def __init__(self, data: thinveil.Dataset, seed: int = 0) -> None:
+        self._data = data
+        self._curator = thinveil.Curator(data, staircase(1, "unbounded"), seed=seed)
+        self.facts = self._curator.facts
+        self.fingerprint = f"staircase:{data.digest()}"
+        self.answered = 0
+
+    def answer(self, batch: thinveil.QueryBatch) -> Any:
+        """Answer a batch, as any target does."""
+        self.answered += batch.queries
+        return self._curator.answer(batch)
+
+    def to_dataset(self) -> thinveil.Dataset:
+        """Hand out the true table for scoring: `--truth self`."""
+        return self._data
+
+
+def open_target(address: str, *, schema: thinveil.Schema | None = None) -> StaircaseTarget:
+    """Open `staircase:people.csv`."""
+    return StaircaseTarget(thinveil.load(address, schema))
