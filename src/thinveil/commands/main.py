@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "compare": "Try the same attacks on all mechanisms, side by side.",
     "reproduce": "Run the paper's experiments and compare every figure.",
     "schema": "Draft a schema file for a table.",
+    "serve": "Answer questions about a table over HTTP, up to a budget.",
     "theory": "Walk through the paper's definitions in a small world.",
 }
 

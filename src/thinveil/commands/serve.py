@@ -1,0 +1,202 @@
+"""thinveil serve: a curator behind HTTP, to be audited from elsewhere."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import shlex
+import socket
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, cast
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from thinveil.audit.options import UNIVERSES, Options
+from thinveil.commands.common import consoles, load_table, reading_options
+from thinveil.curator.accounts import Accounts
+from thinveil.curator.analysts import analyst_named, budget_of
+from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of
+from thinveil.errors import MissingExtra, OutputError, UsageError
+from thinveil.language.claims import MECHANISMS, POSTS
+
+PORT: Final = 8321
+FIRST: Final = "analyst"
+"""The name of the analyst whom --budget is for."""
+
+
+@click.command("serve")
+@click.argument("table", required=False)
+@click.option(
+    "--mechanism",
+    type=click.Choice(MECHANISMS),
+    metavar="NAME",
+    default="idp",
+    show_default=True,
+    help=f"One of {', '.join(MECHANISMS)}.",
+)
+@click.option("--k", default=1, show_default=True, help="The group size of IDP.")
+@click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")
+@click.option("--post", type=click.Choice(POSTS), help="Round noisy answers.")
+@click.option(
+    "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
+)
+@click.option("--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share.")
+@click.option("--max-queries", type=int, metavar="N", help="Give each analyst at most so many.")
+@click.option("--cache", is_flag=True, help="Give the same question the same answer, charged once.")
+@click.option("--budget", metavar="EPS", help=f"Of the first analyst, called {FIRST}. [1]")
+@click.option("--analyst", multiple=True, metavar="NAME=BUDGET", help="Another analyst.")
+@click.option("--new-token", multiple=True, metavar="NAME", help="Replace an analyst's token.")
+@click.option("--token-file", metavar="FILE", help="Write tokens there and do not print them.")
+@click.option("--ledger", metavar="FILE", help="What was spent and answered. [TABLE.ledger, here]")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=PORT, show_default=True, help="0 chooses a free one.")
+@click.option("--rate", default=RATE, show_default=True, help="Requests a second, each analyst.")
+@click.option("--largest-batch", default=LARGEST_BATCH, show_default=True, help="Answers at once.")
+@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@reading_options
+def command(table: str | None, **given: Any) -> None:
+    """Answer questions about TABLE (CSV or Parquet) over HTTP, up to a budget.
+
+    Without TABLE, the embedded synthetic people are asked about. Each analyst has a token; it
+    is printed once. Whatever was spent stays spent: it stands in the ledger file.
+
+    \b
+    Examples:
+      thinveil serve
+      thinveil serve people.csv --mechanism idp --k 3 --budget 0.5
+      thinveil serve people.csv --analyst ada=0.1 --analyst grace=2
+    """
+    settings = _settings(given)
+    console, notices = consoles(None)
+    data = load_table({**given, "table": table, "missing": list(given["missing"])}, notices)
+    options = Options(
+        **{name: given[name] for name in ("mechanism", "k", "offset", "post", "universe", "cache")},
+        min_epsilon=given["min_epsilon"],
+        max_queries=given["max_queries"],
+    )
+    path = Path(given["ledger"] or f"{Path(table).stem if table else 'people'}.ledger")
+    if given["token_file"] and Path(given["token_file"]).exists():
+        raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")
+    listener = _listener(given["host"], given["port"])
+    try:
+        accounts = Accounts(data, options.claim(), path, options.policies())
+        try:
+            tokens = accounts.admit(_budgets(given, accounts))
+            tokens |= {name: accounts.renew(name) for name in given["new_token"]}
+            app = app_of(accounts, settings)
+            if given["token_file"] and tokens:
+                _write_tokens(Path(given["token_file"]), tokens)
+            _say(console, listener, accounts, tokens, given)
+            _run(app, listener)
+        finally:
+            accounts.close()
+    finally:
+        listener.close()
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    if not 0 < given["rate"] < float("inf"):
+        raise UsageError("--rate: must be a number above zero")
+    if not 1 <= given["largest_batch"] <= 2**31:
+        raise UsageError("--largest-batch: must be at least 1, and at most 2^31")
+    return Settings(largest_batch=given["largest_batch"], rate=given["rate"])
+
+
+def _budgets(given: Mapping[str, Any], accounts: Accounts) -> list[tuple[str, Fraction]]:
+    """Return who shall be let in; the first analyst only at first, or where it is asked for."""
+    others = [analyst_named(text) for text in given["analyst"]]
+    if given["budget"] is not None:
+        return [(FIRST, budget_of(given["budget"], "--budget")), *others]
+    if accounts.analysts or FIRST in dict(others):
+        return others
+    return [(FIRST, Fraction(1)), *others]
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, so that the banner can say which port it is."""
+    try:
+        [(family, *_, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return socket.create_server(cast("Any", address[:2]), family=family)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or "no such port"
+        raise UsageError(f"--host {host} --port {port}: cannot listen there ({reason})") from None
+
+
+def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
+    """Write tokens to a file that only its owner can read; a line each, the first one first."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w") as lines:
+            lines.writelines(f"{token}\n" for token in tokens.values())
+    except OSError as error:
+        raise OutputError(f"--token-file {path}: {error.strerror}") from None
+
+
+def _say(
+    console: Console,
+    listener: socket.socket,
+    accounts: Accounts,
+    tokens: Mapping[str, str],
+    given: Mapping[str, Any],
+) -> None:
+    """Print where the service is and, once, how to get in."""
+    host, port = listener.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    facts = accounts.facts
+    lines = [
+        f"Answering questions about {facts.records:,} records under {facts.claim.name}",
+        f"  address   {address}",
+        f"  manual    {address}/docs",
+        f"  ledger    {accounts.ledger.path.absolute()}",
+        *(
+            f"  analyst   {each.name}, budget {float(each.budget):g}, "
+            f"spent {float(accounts.statement(each).spent):.6g}"
+            for each in accounts.analysts
+        ),
+    ]
+    if tokens and given["token_file"]:
+        lines += ["", f"The tokens of {', '.join(tokens)} are in {given['token_file']}"]
+    elif tokens:
+        for name, token in tokens.items():
+            lines += ["", f"The token of {name}, shown this once:"]
+            lines += [f"  export THINVEIL_TOKEN={shlex.quote(token)}"]
+        lines += [f"  thinveil audit {address}"]
+    else:
+        lines += ["", "Tokens were shown when they were made; --new-token NAME makes another"]
+    if not _loopback(host):
+        warning = f"Warning: {host} can be reached from other machines, and tokens travel unsealed"
+        console.print(Text(warning, style="yellow"))
+    click.echo("\n".join(lines))
+
+
+def _loopback(host: str) -> bool:
+    return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+
+
+def _run(app: Any, listener: socket.socket) -> None:
+    """Serve until somebody ends it."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtra("A service", "service") from None
+    shown = logging.StreamHandler()
+    shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("thinveil.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.addHandler(shown)
+        logger.propagate = False
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=30,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

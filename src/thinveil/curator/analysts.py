@@ -1,0 +1,125 @@
+"""Who may ask: analysts with tokens and budgets of their own.
+
+A token is 256 random bits, so its plain hash can be kept: nobody can guess what was hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Final
+
+from thinveil.errors import UsageError
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+_MOST_DIGITS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Analyst:
+    """Somebody who may ask, up to a budget.
+
+    Args:
+        number: The place in the ledger.
+        name: What logs and the operator call them.
+        seal: The hash of their token.
+        budget: The claimed loss that all their answers together may reach.
+    """
+
+    number: int
+    name: str
+    seal: bytes = field(repr=False)
+    budget: Fraction
+
+
+def new_token() -> str:
+    """Return a fresh secret token."""
+    return f"thinveil-{secrets.token_urlsafe(32)}"
+
+
+def seal_of(token: str) -> bytes:
+    """Return what is kept of a token."""
+    return hashlib.blake2b(token.encode("utf-8", "replace"), digest_size=32).digest()
+
+
+def who_has(token: str, analysts: Iterable[Analyst]) -> Analyst | None:
+    """Return the analyst with this token; it takes equally long whoever that is."""
+    seal, found = seal_of(token), None
+    for analyst in analysts:
+        if hmac.compare_digest(seal, analyst.seal):
+            found = analyst
+    return found
+
+
+def analyst_named(text: str) -> tuple[str, Fraction]:
+    """Read NAME=BUDGET.
+
+    >>> analyst_named("ada=0.25")
+    ('ada', Fraction(1, 4))
+
+    Raises:
+        UsageError: It has another form, or the budget is not a number above zero.
+    """
+    name, equals, budget = text.partition("=")
+    if not equals:
+        raise UsageError(f"--analyst {text}: write NAME=BUDGET, such as ada=0.5")
+    return name_of(name), budget_of(budget, f"--analyst {name}")
+
+
+def name_of(text: str) -> str:
+    """Return an analyst's name, or say what is wrong with it."""
+    if not _NAME.fullmatch(text):
+        raise UsageError(
+            f"{text!r} cannot be an analyst's name: use 1 to 64 letters, digits and _ . @ -"
+        )
+    return text
+
+
+def budget_of(text: str, what: str) -> Fraction:
+    """Read a budget exactly.
+
+    Raises:
+        UsageError: It is not a number above zero.
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or number <= 0 or abs(number.adjusted()) > _MOST_DIGITS:
+        raise UsageError(f"{what}: a budget must be a number above zero")
+    return Fraction(number)
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Lets so many requests a second through, and as many at once after a pause.
+
+    Args:
+        rate: Requests a second.
+        left: How many may come at once now.
+        seen: When that was.
+    """
+
+    rate: float
+    left: float = field(init=False)
+    seen: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left, self.seen = max(self.rate, 1.0), time.monotonic()
+
+    def wait(self, now: float | None = None) -> float:
+        """Take one request through and return 0, or return how many seconds it is too early."""
+        now = time.monotonic() if now is None else now
+        self.left = min(max(self.rate, 1.0), self.left + (now - self.seen) * self.rate)
+        self.seen = now
+        if self.left < 1:
+            return (1 - self.left) / self.rate
+        self.left -= 1
+        return 0.0

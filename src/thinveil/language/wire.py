@@ -1,0 +1,359 @@
+"""How batches and answers travel between programs, as JSON for people.
+
+A batch, with ranges of codes by the name of their attribute::
+
+    {
+      "key": "my run, batch 1",
+      "epsilon": 1e-10,
+      "questions": [
+        {"boxes": [{"age": [30, 40], "job": [2, 3]}], "more_than": 5},
+        {"boxes": [{"age": [null, 18]}, {"age": [65, null]}], "more_than": 0, "repeats": 3},
+        {"boxes": [{"age": "missing"}], "more_than": 0}
+      ]
+    }
+
+A range is half open: [30, 40] holds 30 and leaves 40 out. A null end is open; a null low end
+includes missing values, and -9223372036854775807 is the open end that leaves them out. The
+text "missing" stands for the missing values alone. A box without ranges holds every record.
+"repeats" and "epsilon" stand at the top for all questions, or in a question for itself.
+
+Two bodies are the same batch if they ask the same boxes, in the same order, at the same loss;
+`content_digest` decides. `wire_arrow` has the same in columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.errors import FieldError, TooLarge
+from thinveil.language.queries import Codes, Floats, QueryBatch, Range, batch_of
+from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Schema
+
+KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:+-]{0,199}")
+"""What a batch's key may look like: it stands in logs and in the ledger."""
+
+_CELLS: Final = 2**24  # boxes times attributes: what a batch may hold once it is spread out
+_TOP: Final = frozenset({"key", "epsilon", "repeats", "questions"})
+_QUESTION: Final = frozenset({"boxes", "more_than", "epsilon", "repeats"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a service takes at once.
+
+    Args:
+        answers: The most answers to one batch, repeats counted.
+        boxes: The most boxes in one batch.
+        body: The most bytes of one request.
+    """
+
+    answers: int
+    boxes: int
+    body: int
+
+    @staticmethod
+    def of(schema: Schema, answers: int, body: int) -> Limits:
+        """Return limits that fit a table: the more attributes, the fewer boxes."""
+        return Limits(answers, min(4 * answers, max(_CELLS // len(schema), 1024)), body)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A batch with the key under which it is charged once."""
+
+    key: str
+    batch: QueryBatch
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str) or not KEY.fullmatch(self.key):
+            raise FieldError(
+                "key", "must be 1 to 200 letters, digits, spaces and _ . , : + -, the first no sign"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reply:
+    """The answers to a batch, and what they cost.
+
+    Args:
+        key: The key of the batch.
+        values: All answers in order, the repeats of a question next to each other.
+        cost: The claimed loss that was charged, as an exact text such as "3/1000".
+        left: What is left of the budget, as an exact text.
+        again: Whether these are the answers of an earlier request with the same key.
+    """
+
+    key: str
+    values: Floats
+    cost: str
+    left: str
+    again: bool
+
+
+def content_digest(batch: QueryBatch) -> bytes:
+    """Return 16 bytes that tell what is asked at which loss, however it is written."""
+    seal = hashlib.blake2b(digest_size=16)
+    columns = batch.columns()
+    low, high = batch.ranges(columns)
+    bound = np.flatnonzero(((low != MISSING) | (high != INFINITE)).any(axis=0))
+    seal.update(repr(([columns[place] for place in bound.tolist()], low.shape[0])).encode())
+    for place in bound.tolist():
+        seal.update(_bytes(low[:, place]))
+        seal.update(_bytes(high[:, place]))
+    sizes = np.ones(1, np.int64) if batch.offsets is None else np.diff(batch.offsets)
+    threshold = np.clip(batch.threshold, -LIMIT, LIMIT)
+    for part in (_few(sizes), threshold, _few(np.asarray(batch.repeats, np.int64).reshape(-1))):
+        seal.update(b"%d," % len(part) + _bytes(part))
+    if batch.epsilon is not None:
+        epsilon = _few(np.asarray(batch.epsilon, np.float64).reshape(-1))
+        seal.update(b"epsilon" + epsilon.astype("<f8").tobytes())
+    return seal.digest()
+
+
+def _bytes(whole: Codes) -> bytes:
+    return np.ascontiguousarray(whole, "<i8").tobytes()
+
+
+def _few(values: Any) -> Any:
+    """Return one value where all are the same."""
+    return values[:1] if (values == values[0]).all() else values
+
+
+def encode_batch(asked: Asked, schema: Schema) -> bytes:
+    """Write a batch as JSON."""
+    batch = asked.batch
+    columns = batch.columns()
+    names = [schema[column].name for column in columns]
+    low, high = batch.ranges(columns)
+    boxes = [
+        {
+            name: _written(start, end)
+            for name, start, end in zip(names, lows, highs, strict=True)
+            if (start, end) != (MISSING, INFINITE)
+        }
+        for lows, highs in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    offsets = range(len(boxes) + 1) if batch.offsets is None else batch.offsets.tolist()
+    questions: list[dict[str, Any]] = [
+        {"boxes": boxes[offsets[place] : offsets[place + 1]], "more_than": threshold}
+        for place, threshold in enumerate(batch.threshold.tolist())
+    ]
+    body: dict[str, Any] = {"key": asked.key}
+    for name, value in (("repeats", batch.repeats), ("epsilon", batch.epsilon)):
+        if isinstance(value, np.ndarray):
+            for question, own in zip(questions, value.tolist(), strict=True):
+                question[name] = own
+        elif value is not None:
+            body[name] = value
+    return json.dumps({**body, "questions": questions}, separators=(",", ":")).encode()
+
+
+def _written(low: int, high: int) -> object:
+    if (low, high) == (MISSING, LOWEST):
+        return "missing"
+    return [None if low == MISSING else low, None if high == INFINITE else high]
+
+
+def decode_batch(body: bytes, schema: Schema, limits: Limits) -> Asked:
+    """Read a batch from JSON.
+
+    Raises:
+        FieldError: Something in it is malformed; names the field.
+        TooLarge: It asks for more than the limits allow.
+    """
+    top = _object(_parsed(body), "", _TOP)
+    key = top.get("key")
+    if not isinstance(key, str):
+        raise FieldError("key", "every batch needs a key, a text of your choice")
+    questions = _list(top.get("questions"), "questions")
+    if not questions:
+        raise FieldError("questions", "a batch needs at least one question")
+    check_size(len(questions), 0, limits)
+    column_of = {name: column for column, name in enumerate(schema.names)}
+    usual_repeats = _repeats(top.get("repeats", 1), "repeats")
+    usual_epsilon = _epsilon(top.get("epsilon"), "epsilon")
+    asked: list[tuple[list[dict[int, Range]], int]] = []
+    repeats, epsilons = [], []
+    answers = boxes = 0
+    for number, given in enumerate(questions):
+        where = f"questions[{number}]"
+        question = _object(given, where, _QUESTION)
+        union = _list(question.get("boxes"), f"{where}.boxes")
+        if not union:
+            raise FieldError(f"{where}.boxes", "every question needs at least one box")
+        wanted = _repeats(question.get("repeats", usual_repeats), f"{where}.repeats")
+        answers, boxes = answers + wanted, boxes + len(union)
+        check_size(answers, boxes, limits)
+        asked.append(
+            (
+                [
+                    _box(box, f"{where}.boxes[{place}]", column_of)
+                    for place, box in enumerate(union)
+                ],
+                _whole(question.get("more_than"), f"{where}.more_than"),
+            )
+        )
+        repeats.append(wanted)
+        epsilons.append(
+            _epsilon(question["epsilon"], f"{where}.epsilon")
+            if "epsilon" in question
+            else usual_epsilon
+        )
+    batch = batch_of(asked, repeats[0] if len(set(repeats)) == 1 else repeats)
+    return Asked(key, replace(batch, epsilon=_losses(epsilons)))
+
+
+def check_size(answers: int, boxes: int, limits: Limits) -> None:
+    """Refuse a batch that is larger than a service takes at once.
+
+    Raises:
+        TooLarge: Says which limit it passes.
+    """
+    for size, most, what in (
+        (answers, limits.answers, "answers"),
+        (boxes, limits.boxes, "boxes"),
+    ):
+        if size > most:
+            raise TooLarge(f"a batch may ask for at most {most} {what}: split it")
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError):  # also what is not UTF-8, and numbers without end
+        raise FieldError("", "the body is not JSON (UTF-8, finite numbers)") from None
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
+
+
+def _object(value: object, where: str, known: frozenset[str]) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise FieldError(where, f"{'the body ' if not where else ''}must be an object")
+    if not known.issuperset(value):
+        raise FieldError(where, f"unknown field; known are {', '.join(sorted(known))}")
+    return value
+
+
+def _list(value: object, where: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise FieldError(where, "must be a list")
+    return value
+
+
+def _whole(value: object, where: str) -> int:
+    if type(value) is not int:
+        raise FieldError(where, "must be a whole number")
+    return value
+
+
+def _repeats(value: object, where: str) -> int:
+    repeats = _whole(value, where)
+    if repeats < 1:
+        raise FieldError(where, "must be at least 1")
+    return repeats
+
+
+def _epsilon(value: object, where: str) -> float | None:
+    """Read a loss; null where nothing is claimed."""
+    if value is None:
+        return None
+    try:
+        loss = float(value) if type(value) in (int, float) else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        loss = math.inf
+    if not 0 < loss < math.inf:
+        raise FieldError(where, "must be a finite number above zero")
+    return loss
+
+
+def _losses(epsilons: list[float | None]) -> float | Floats | None:
+    """Return one loss for all questions, one for each, or none."""
+    first = epsilons[0]
+    if all(each == first for each in epsilons):
+        return first
+    if None in epsilons:
+        raise FieldError("epsilon", "give every question a loss, or none of them")
+    return np.array(epsilons, np.float64)
+
+
+def _box(value: object, where: str, column_of: Mapping[str, int]) -> dict[int, Range]:
+    if not isinstance(value, dict):
+        raise FieldError(where, "must be an object of ranges, by the names of attributes")
+    box = {}
+    for name, span in value.items():
+        column = column_of.get(name)
+        if column is None:
+            raise FieldError(where, "names an attribute that the table does not have")
+        box[column] = _range(span, f"{where}, attribute {column}")
+    return box
+
+
+def _range(value: object, where: str) -> Range:
+    if value == "missing":
+        return MISSING, LOWEST
+    if not isinstance(value, list) or len(value) != 2:
+        raise FieldError(where, 'must be [low, high] or "missing"')
+    low = MISSING if value[0] is None else _code(value[0], where)
+    high = INFINITE if value[1] is None else _code(value[1], where)
+    return low, high
+
+
+def _code(value: object, where: str) -> int:
+    code = _whole(value, where)
+    if not MISSING <= code <= INFINITE:
+        raise FieldError(where, "a code must fit into 64 bits")
+    return code
+
+
+def encode_reply(reply: Reply, batch: QueryBatch) -> bytes:
+    """Write answers as JSON, a list for each question."""
+    repeats = batch.repeats
+    values = reply.values.tolist()
+    ends = (
+        range(repeats, len(values) + 1, repeats)
+        if isinstance(repeats, int)
+        else np.cumsum(repeats).tolist()
+    )
+    rows, start = [], 0
+    for end in ends:
+        rows.append(values[start:end])
+        start = end
+    return json.dumps(
+        {
+            "key": reply.key,
+            "answers": rows,
+            "cost": reply.cost,
+            "left": reply.left,
+            "again": reply.again,
+        },
+        separators=(",", ":"),
+        allow_nan=False,
+    ).encode()
+
+
+def decode_reply(body: bytes) -> Reply:
+    """Read answers from JSON.
+
+    Raises:
+        FieldError: The body is not a reply.
+    """
+    plain = _parsed(body)
+    try:
+        assert isinstance(plain, dict)
+        rows = plain["answers"]
+        values = np.array([value for row in rows for value in row], np.float64)
+        return Reply(
+            str(plain["key"]), values, str(plain["cost"]), str(plain["left"]), bool(plain["again"])
+        )
+    except (AssertionError, KeyError, TypeError, ValueError, OverflowError):
+        raise FieldError("answers", "the reply is not one of a thinveil service") from None

@@ -1,0 +1,145 @@
+"""What is public about a target, as plain JSON and back.
+
+Bounds are codes, as in questions; a claim is written as what it is composed of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any, Final
+
+from thinveil.errors import FieldError, ThinveilError, UsageError
+from thinveil.language.claims import (
+    POSTS,
+    Bootstrap,
+    Claim,
+    Global,
+    Insensitive,
+    KLocal,
+    Sensitivity,
+    Smooth,
+)
+from thinveil.language.facts import PublicFacts
+from thinveil.language.policies import Policies
+from thinveil.language.schema import Attribute, Categories, Grid, Schema
+
+_SENSITIVITIES: Final[Mapping[str, type]] = {
+    "none": Insensitive,
+    "k-local": KLocal,
+    "bootstrap": Bootstrap,
+    "global": Global,
+    "smooth": Smooth,
+}
+_WORDS: Final = {
+    "noise": ("none", "laplace", "cauchy"),
+    "universe": ("unbounded", "bounded"),
+    "post": POSTS,
+    "sampler": ("own", "opendp"),
+}
+
+
+def facts_to_plain(facts: PublicFacts) -> dict[str, Any]:
+    """Return public facts as plain values for JSON.
+
+    Raises:
+        UsageError: The claim is made of a part that other programs do not know.
+    """
+    return {
+        "records": facts.records,
+        "attributes": [_attribute_to_plain(each) for each in facts.schema],
+        "claim": claim_to_plain(facts.claim),
+        "policies": asdict(facts.policies),
+    }
+
+
+def facts_from_plain(plain: object) -> PublicFacts:
+    """Read public facts.
+
+    Raises:
+        FieldError: They are malformed, or contradict themselves.
+    """
+    try:
+        assert isinstance(plain, dict)
+        return PublicFacts(
+            _typed(plain["records"], int),
+            Schema(tuple(_attribute(each) for each in _typed(plain["attributes"], list))),
+            _claim(_typed(plain["claim"], dict)),
+            Policies(**_typed(plain.get("policies", {}), dict)),
+        )
+    except ThinveilError as error:
+        raise FieldError("", f"the facts contradict themselves: {error}") from None
+    except (AssertionError, ArithmeticError, KeyError, TypeError, ValueError):
+        raise FieldError("", "these are not the facts of a thinveil service") from None
+
+
+def claim_to_plain(claim: Claim) -> dict[str, Any]:
+    """Return a claim as its composition.
+
+    Raises:
+        UsageError: It is made of a part that other programs do not know.
+    """
+    kind = next(
+        (name for name, each in _SENSITIVITIES.items() if type(claim.sensitivity) is each), None
+    )
+    if kind is None:
+        raise UsageError(
+            f"{claim.name}: its sensitivity is not one of {', '.join(_SENSITIVITIES)}, so an "
+            "analyst elsewhere cannot know what it means"
+        )
+    return {
+        "name": claim.name,
+        "sensitivity": {"kind": kind, **({} if claim.k is None else {"k": claim.k})},
+        "offset": claim.offset,
+        **{name: getattr(claim, name) for name in _WORDS},
+    }
+
+
+def _claim(plain: Mapping[str, Any]) -> Claim:
+    given = dict(_typed(plain["sensitivity"], dict))
+    make: Callable[..., Sensitivity] = _SENSITIVITIES[given.pop("kind")]
+    words = {name: plain[name] for name in _WORDS}
+    if any(word not in _WORDS[name] for name, word in words.items()):
+        raise ValueError("an unknown word")
+    return Claim(
+        name=_typed(plain["name"], str),
+        sensitivity=make(**given),
+        offset=float(plain["offset"]),
+        **words,
+    )
+
+
+def _attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "name": attribute.name,
+        "kind": attribute.kind,
+        "missing": attribute.missing,
+    }
+    if isinstance(attribute, Categories):
+        return {**plain, "values": list(attribute.values)}
+    return {
+        **plain,
+        "step": str(attribute.step),
+        "lower": attribute.lower,
+        "upper": attribute.upper,
+    }
+
+
+def _attribute(plain: object) -> Attribute:
+    assert isinstance(plain, dict)
+    name, missing = _typed(plain["name"], str), _typed(plain["missing"], bool)
+    if plain["kind"] == "category":
+        values = tuple(_typed(each, str) for each in _typed(plain["values"], list))
+        return Categories(name, values, missing)
+    lower, upper = plain["lower"], plain["upper"]
+    if any(type(bound) is not int for bound in (lower, upper) if bound is not None):
+        raise TypeError("a bound is not a code")
+    step = Decimal(_typed(plain["step"], str))
+    return Grid(name, plain["kind"], step, lower, upper, missing)
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"not of type {kind.__name__}")
+    return value
