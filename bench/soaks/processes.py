@@ -74,14 +74,13 @@ class Served:
             "serve", str(self.table), "--port", str(self.port), "--ledger",
             str(self.folder / "ledger.db"), *self.options,
         ]  # fmt: skip
+        if not self.tokens:
+            words += ["--token-file", str(tokens)]
         for name, budget in self.analysts.items():
             words += ["--analyst", f"{name}={budget}"]
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "thinveil", *words, "--token-file", str(tokens)],
-                stdout=log,
-                stderr=log,
-                text=True,
+                [sys.executable, "-m", "thinveil", *words], stdout=log, stderr=log, text=True
             )
         due = time.monotonic() + _PATIENCE
         while not self.healthy():
@@ -89,9 +88,8 @@ class Served:
                 raise AssertionError(f"the service did not start:\n{self.log.read_text()[-2000:]}")
             time.sleep(0.02)
         if not self.tokens:
-            for line in tokens.read_text().splitlines():
-                name, _, token = line.partition("=")
-                self.tokens[name] = token
+            names = ["analyst", *self.analysts]
+            self.tokens = dict(zip(names, tokens.read_text().split(), strict=True))
 
     def healthy(self) -> bool:
         """Tell whether the service answers."""
