@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import os
 import shlex
+import signal
 import socket
 from collections.abc import Mapping
 from fractions import Fraction
@@ -199,4 +200,6 @@ def _run(app: Any, listener: socket.socket) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=30,
     )
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)  # uvicorn ends by them, then raises them once more
     uvicorn.Server(config).run(sockets=[listener])
