@@ -28,7 +28,7 @@ MECHANISMS = (
     *((name, "1", "thrifty") for name in COUNTING),
     *(("bdp", "1", strategy) for strategy in ("adaptive", "thrifty")),
 )
-SOAK = (
+MISTAKES = (
     *((name, k, "adaptive") for name in COUNTING for k in ("1", "3")),
     *((name, "1", "thrifty") for name in COUNTING),
     ("idp", "3", "thrifty"),
@@ -36,6 +36,9 @@ SOAK = (
 )
 SIZES = {"adaptive": (1_000, 10_000, 100_000, 1_000_000), "thrifty": (1_000, 10_000, 100_000)}
 QUICK_SIZE = 10_000
+PARQUET_SIZES = (100_000, 1_000_000, 10_000_000, 50_000_000)
+QUICK_PARQUET_SIZE = 100_000
+SOAKS = ("service", "race", "auditor", "network", "openapi", "files", "disk", "canary")
 GROUPS = {
     "speed": (("ready",), ("table",), ("columns",), ("real",), ("people",), ("synthetic",)),
     "questions": bars.PARTS,
@@ -43,18 +46,26 @@ GROUPS = {
         ("scaling", strategy, str(size)) for strategy, sizes in SIZES.items() for size in sizes
     ),
     "mechanisms": tuple(("reconstruct", *each) for each in MECHANISMS),
-    "soak": tuple(("soak", *each) for each in SOAK),
+    "mistakes": tuple(("mistakes", *each) for each in MISTAKES),
     "tests": (("noise",),),
+    "databases": (("database", "duckdb"), ("database", "postgresql"), ("database", "spark")),
+    "parquet": tuple(("parquet", str(size)) for size in PARQUET_SIZES),
+    "service": (("service",),),
+    "soak": tuple(("soak", what) for what in SOAKS),
 }
 """What is measured together: parts with their settings, each a process of its own."""
-WITHOUT_DATA = ("people", "synthetic", "noise", "scaling")
+WITHOUT_DATA = ("people", "synthetic", "noise", "scaling", "parquet", "soak")
 SHEETS = {
     "speed": sheets.speed,
     "questions": bars.questions,
     "scaling": growth.scaling,
     "mechanisms": sheets.mechanisms,
-    "soak": sheets.soak,
+    "mistakes": sheets.mistakes,
     "tests": sheets.tests,
+    "databases": sheets.databases,
+    "parquet": sheets.parquet,
+    "service": sheets.service,
+    "soak": sheets.soak,
 }
 
 
@@ -102,6 +113,8 @@ def _long(part: tuple[str, ...]) -> bool:
     """Return whether a part is left out where people want a quick look."""
     if part[0] == "scaling":
         return int(part[2]) > QUICK_SIZE
+    if part[0] == "parquet":
+        return int(part[1]) > QUICK_PARQUET_SIZE
     return part[0] == "synthetic" or any(f"seed={seed}" in part for seed in bars.SEEDS[1:])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.bank import bank
 from bench.figures import peak_memory, watch
-from bench.sheets import Reconstruction, Soak
+from bench.sheets import Mistakes, Reconstruction
 from thinveil import Dataset, Verdict, audit
 from thinveil.attacker.found import TableFound
 
@@ -44,7 +44,7 @@ def reconstruct(
     ]
 
 
-def soak(path: Path, quick: bool, mechanism: str, k: str, strategy: str) -> list[Soak]:
+def mistakes(path: Path, quick: bool, mechanism: str, k: str, strategy: str) -> list[Mistakes]:
     """Reconstruct samples of the table, each with noise of its own, and count mistakes."""
     data = bank(path, False)
     seeds = QUICK_SEEDS if quick else SEEDS
@@ -60,7 +60,7 @@ def soak(path: Path, quick: bool, mechanism: str, k: str, strategy: str) -> list
             errors.append(_planned_error(verdict))
     group = verdict.facts.claim.k
     return [
-        Soak(
+        Mistakes(
             mechanism,
             group,
             strategy,

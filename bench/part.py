@@ -5,6 +5,7 @@ Prints its rows as JSON. A fresh process makes the peak of its memory mean somet
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -12,27 +13,32 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import attacks, loading, mechanisms, noise, questions, ready, scaling
-
-PARTS: dict[str, Callable[..., list[Any]]] = {
-    "ready": ready.measure,
-    "table": attacks.table,
-    "columns": attacks.columns,
-    "people": attacks.people,
-    "real": loading.real,
-    "synthetic": loading.synthetic,
-    "reconstruct": mechanisms.reconstruct,
-    "soak": mechanisms.soak,
-    "noise": noise.measure,
-    "person": questions.person,
-    "whole": questions.whole,
-    "scaling": scaling.measure,
+PARTS = {
+    "ready": "bench.ready:measure",
+    "table": "bench.attacks:table",
+    "columns": "bench.attacks:columns",
+    "people": "bench.attacks:people",
+    "real": "bench.loading:real",
+    "synthetic": "bench.loading:synthetic",
+    "reconstruct": "bench.mechanisms:reconstruct",
+    "mistakes": "bench.mechanisms:mistakes",
+    "noise": "bench.noise:measure",
+    "person": "bench.questions:person",
+    "whole": "bench.questions:whole",
+    "scaling": "bench.scaling:measure",
+    "database": "bench.databases:whole",
+    "parquet": "bench.databases:parquet",
+    "service": "bench.http:measure",
+    "soak": "bench.soaks.whole:part",
 }
+"""Where each part is measured; only that module is imported."""
 
 
 def main(quick: str, path: str, name: str, *settings: str) -> None:
     """Measure one part."""
-    rows = PARTS[name](Path(path), quick == "quick", *settings)
+    module, _, function = PARTS[name].partition(":")
+    measure: Callable[..., list[Any]] = getattr(importlib.import_module(module), function)
+    rows = measure(Path(path), quick == "quick", *settings)
     print(json.dumps([asdict(row) for row in rows]))
 
 

@@ -61,7 +61,7 @@ class Reconstruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Soak:
+class Mistakes:
     """Many small tables reconstructed through one mechanism.
 
     Args:
@@ -95,6 +95,26 @@ def speed(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
 def tests(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     """Return the sheet of figures about tests that tell noise apart."""
     return _figures("Telling noise from noise", rows, judge)
+
+
+def databases(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of whole tables reconstructed inside databases."""
+    return _figures("Tables in databases", rows, judge)
+
+
+def parquet(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of large Parquet tables, counted by DuckDB."""
+    return _figures("Three attributes of large Parquet tables", rows, judge)
+
+
+def service(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of a service over loopback."""
+    return _figures("A service over HTTP", rows, judge)
+
+
+def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of everything that tried to break thinveil."""
+    return _figures("Surviving", rows, judge)
 
 
 def _figures(title: str, rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
@@ -176,9 +196,9 @@ def _reconstruction(
     )
 
 
-def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+def mistakes(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     """Return the sheet of many small tables: no record may be wrong."""
-    found = [Soak(**row) for row in rows]
+    found = [Mistakes(**row) for row in rows]
     return Sheet(
         "Many small tables",
         (

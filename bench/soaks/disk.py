@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import resource
+from fractions import Fraction
 from pathlib import Path
 
-from bench.soaks.processes import finished
+from bench.soaks.processes import Served, finished
+from bench.soaks.service import Client, Outcome
 
 
 def full_under_transcript(folder: Path, table: Path, room: int) -> list[str]:
@@ -42,3 +44,55 @@ def full_under_transcript(folder: Path, table: Path, room: int) -> list[str]:
         for name in ("queries", "rounds", "exact", "epsilon_claimed")
         if before[name] != after[name]
     ]
+
+
+def full_under_ledger(folder: Path, table: Path) -> tuple[int, list[str]]:
+    """Leave a service no room for its ledger for a while; nothing may be answered unrecorded.
+
+    Returns:
+        How many batches were refused, and what went wrong.
+    """
+    served = Served(folder, table, ("--rate", "100000"), {"ann": "1000"})
+    served.start()
+    assert served.process is not None
+    broken, refused, unanswered = [], 0, []
+    try:
+        client = Client(served, "ann", 0, 1, Outcome())
+        facts = client.facts()
+        usual = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE)
+        for number in range(60):
+            if number == 20:
+                room = sum(each.stat().st_size for each in folder.glob("ledger.db-wal")) + 2_000
+                resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (room, usual[1]))
+            if number == 40:
+                resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, usual)
+            key, batch = f"k{number}", client.new_batch(facts)
+            before = client.ledger() if number < 20 or number >= 40 else None
+            status, reply = client.send(key, batch)
+            if status == 503:
+                refused += 1
+                unanswered.append((key, batch))
+            elif reply is None:
+                broken.append(f"batch {number} got status {status}")
+            else:
+                client.kept[key] = batch, reply.values.tobytes()
+            if before is not None and reply is None:
+                broken.append(f"batch {number} was refused although there was room")
+        for key, batch in unanswered:
+            status, reply = client.send(key, batch)
+            if reply is None or reply.again:
+                broken.append(f"{key}: status {status} where a first answer was due")
+            else:
+                client.kept[key] = batch, reply.values.tobytes()
+        stands = client.ledger()
+        if Fraction(stands["exact"]["spent"]) != client.cost() or stands["batches"] != 60:
+            broken.append("the ledger does not hold what was answered")
+        if not refused:
+            broken.append("the disk was never full")
+        served.kill()
+        served.start()
+        if client.ledger() != stands:
+            broken.append("the ledger reads differently after a restart")
+    finally:
+        served.stop()
+    return refused, broken

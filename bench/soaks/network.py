@@ -48,7 +48,7 @@ class BadNetwork:
             def do_POST(self) -> None:
                 network.pass_on(self)
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, *args: Any) -> None:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
