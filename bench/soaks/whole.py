@@ -41,8 +41,8 @@ def killed_service(folder: Path, quick: bool) -> list[Figure]:
     kills = QUICK_KILLS if quick else KILLS
     found = service.killed_service(folder, table(folder, 300), 1, kills)
     said = (
-        f"{found.kills} kills, {found.answered:,} batches answered, {found.lost:,} requests without "
-        f"a reply, {found.again:,} asked again under an old key"
+        f"{found.kills} kills, {found.answered:,} batches answered, {found.lost:,} requests "
+        f"without a reply, {found.again:,} asked again under an old key"
     )
     bar = "spent = what was answered, each key charged once, caps kept"
     return [_figure("service killed with SIGKILL under load", said, bar, found.broken)]
