@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from thinveil.errors import FieldError, TooLarge
 from thinveil.language.queries import Codes, Floats, QueryBatch, Range, batch_of
@@ -41,6 +42,7 @@ KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:+-]{0,199}")
 """What a batch's key may look like: it stands in logs and in the ledger."""
 
 _CELLS: Final = 2**24  # boxes times attributes: what a batch may hold once it is spread out
+_NARROW: Final = (np.int8, np.int16, np.int32)
 _TOP: Final = frozenset({"key", "epsilon", "repeats", "questions"})
 _QUESTION: Final = frozenset({"boxes", "more_than", "epsilon", "repeats"})
 
@@ -106,25 +108,39 @@ def content_digest(batch: QueryBatch) -> bytes:
     bound = np.flatnonzero(((low != MISSING) | (high != INFINITE)).any(axis=0))
     seal.update(repr(([columns[place] for place in bound.tolist()], low.shape[0])).encode())
     for place in bound.tolist():
-        seal.update(_bytes(low[:, place]))
-        seal.update(_bytes(high[:, place]))
+        start = np.ascontiguousarray(low[:, place])
+        _update(seal, start)
+        _update(seal, high[:, place] - start)  # a length past 2^63 wraps, and stays its own
     sizes = np.ones(1, np.int64) if batch.offsets is None else np.diff(batch.offsets)
-    threshold = np.clip(batch.threshold, -LIMIT, LIMIT)
-    for part in (_few(sizes), threshold, _few(np.asarray(batch.repeats, np.int64).reshape(-1))):
-        seal.update(b"%d," % len(part) + _bytes(part))
+    _update(seal, sizes)
+    _update(seal, np.clip(batch.threshold, -LIMIT, LIMIT))
+    _update(seal, np.asarray(batch.repeats, np.int64).reshape(-1))
     if batch.epsilon is not None:
-        epsilon = _few(np.asarray(batch.epsilon, np.float64).reshape(-1))
+        epsilon = np.asarray(batch.epsilon, np.float64).reshape(-1)
+        if (epsilon == epsilon[0]).all():
+            epsilon = epsilon[:1]
         seal.update(b"epsilon" + epsilon.astype("<f8").tobytes())
     return seal.digest()
 
 
-def _bytes(whole: Codes) -> bytes:
-    return np.ascontiguousarray(whole, "<i8").tobytes()
+def _update(seal: hashlib.blake2b, values: Codes) -> None:
+    """Take whole numbers into a digest: one of them where all are the same."""
+    if (values == values[0]).all():
+        values = values[:1]
+    short = narrow(values)
+    seal.update(f"{short.dtype.itemsize} {len(short)},".encode())
+    seal.update(short.astype(short.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
-def _few(values: Any) -> Any:
-    """Return one value where all are the same."""
-    return values[:1] if (values == values[0]).all() else values
+def narrow(values: Codes) -> npt.NDArray[Any]:
+    """Return whole numbers in the narrowest type that holds them all."""
+    if not len(values):
+        return values
+    low, high = int(values.min()), int(values.max())
+    for kind in _NARROW:
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return values.astype(kind)
+    return np.ascontiguousarray(values)
 
 
 def encode_batch(asked: Asked, schema: Schema) -> bytes:

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from thinveil.errors import FieldError, MissingExtra, TooLarge
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LIMIT, Schema
-from thinveil.language.wire import Asked, Limits, Reply, check_size
+from thinveil.language.wire import Asked, Limits, Reply, check_size, narrow
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 
@@ -40,7 +40,6 @@ _LISTS: Final = (
     "cell_columns", "cell_low", "cell_high", "cell", "column", "low", "high", "threshold",
     "sizes", "repeats",
 )  # fmt: skip
-_NARROW: Final = (np.int8, np.int16, np.int32)
 _COMPRESSION: Final = 3  # the place of the codec in the description of a record batch
 
 
@@ -62,11 +61,11 @@ def encode_batch(asked: Asked) -> memoryview:
     """Write a batch as an Arrow stream; of its cells, those in use."""
     pa = pyarrow()
     batch = asked.batch
-    cells, cell = _in_use(batch)
+    columns, low, high, cell = _in_use(batch)
     lists: dict[str, npt.NDArray[Any]] = {
-        "cell_columns": np.array(cells.columns, np.int64),
-        "cell_low": cells.low.reshape(-1),
-        "cell_high": cells.high.reshape(-1),
+        "cell_columns": np.array(columns, np.int64),
+        "cell_low": low.reshape(-1),
+        "cell_high": high.reshape(-1),
         "cell": cell,
         "column": batch.column,
         "low": batch.low,
@@ -75,34 +74,23 @@ def encode_batch(asked: Asked) -> memoryview:
         "sizes": np.empty(0, np.int64) if batch.offsets is None else np.diff(batch.offsets),
         "repeats": np.asarray(batch.repeats, np.int64).reshape(-1),
     }
-    columns = {name: _one_list(pa, _narrow(values)) for name, values in lists.items()}
+    made = {name: _one_list(pa, narrow(values)) for name, values in lists.items()}
     losses = np.empty(0) if batch.epsilon is None else np.asarray(batch.epsilon, np.float64)
-    columns["epsilon"] = _one_list(pa, losses.reshape(-1))
-    return _stream(pa, pa.record_batch({"key": pa.array([asked.key]), **columns}))
+    made["epsilon"] = _one_list(pa, losses.reshape(-1))
+    return _stream(pa, pa.record_batch({"key": pa.array([asked.key]), **made}))
 
 
-def _in_use(batch: QueryBatch) -> tuple[Cells, Codes]:
-    """Return the cells that some box starts from, and each box's row among them."""
+def _in_use(batch: QueryBatch) -> tuple[tuple[int, ...], Codes, Codes, Codes]:
+    """Return the columns and ends of cells that some box starts from, and each box's row."""
     cells = batch.cells
     if not cells.columns:
-        return Cells.everything(), np.zeros_like(batch.cell)
+        return (), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros_like(batch.cell)
     used = np.zeros(len(cells), np.bool_)
     used[batch.cell] = True
     if used.all():
-        return cells, batch.cell
+        return cells.columns, cells.low, cells.high, batch.cell
     row = np.cumsum(used) - 1
-    return Cells(cells.columns, cells.low[used], cells.high[used]), row[batch.cell]
-
-
-def _narrow(values: Codes) -> npt.NDArray[Any]:
-    """Return whole numbers in the narrowest type that holds them all."""
-    if not len(values):
-        return values
-    low, high = int(values.min()), int(values.max())
-    for kind in _NARROW:
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-            return values.astype(kind)
-    return np.ascontiguousarray(values)
+    return cells.columns, cells.low[used], cells.high[used], row[batch.cell]
 
 
 def _one_list(pa: Any, values: npt.NDArray[Any]) -> Any:
