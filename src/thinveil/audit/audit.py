@@ -24,7 +24,7 @@ from thinveil.audit.transcript import Header, Transcript
 from thinveil.audit.verdict import Verdict, result_of
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset, Held
-from thinveil.errors import TooManyQueries, TranscriptError, UsageError
+from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import NO_POLICIES
 from thinveil.language.schema import Schema
@@ -274,7 +274,21 @@ def _verdict(
         bounds=None
         if truth is None
         else bounds_of(found, code.total, facts.claim, schedule, truth),
+        network=_network(target, ended),
     )
+
+
+def _network(target: Target, ended: Run[Any]) -> dict[str, Any] | None:
+    """Return how the way to a target was, and how its own account stands if it is alive."""
+    trips = getattr(target, "trips", None)
+    if trips is None:
+        return None
+    found: dict[str, Any] = trips.to_plain()
+    ask = getattr(target, "ledger", None)
+    if callable(ask) and ended.ending != "target":
+        with suppress(ThinveilError):
+            found["ledger"] = ask()
+    return found
 
 
 def _priors(options: Options, schema: Schema) -> dict[int, Span]:

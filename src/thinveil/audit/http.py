@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import random
+import re
 import secrets
 import time
 from array import array
@@ -42,6 +43,7 @@ _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_SAID: Final = 300
+_TOKEN: Final = re.compile(r"[!-~]+")  # what a header can hold
 
 _T = TypeVar("_T")
 
@@ -102,6 +104,8 @@ class HttpTarget:
         MissingExtra: httpx is not installed.
     """
 
+    remote: Final = True
+
     def __init__(
         self,
         url: str,
@@ -122,14 +126,10 @@ class HttpTarget:
         self._patience = patience
         self._sleep = sleep
         self._shake = random.Random(secrets.randbits(64))
-        try:
-            authorization = f"Bearer {token}".encode("ascii")
-        except UnicodeEncodeError:
-            raise _unknown_token() from None
-        if any(not 32 <= byte < 127 for byte in authorization):
-            raise _unknown_token()
+        if not _TOKEN.fullmatch(token.strip()):
+            raise _unknown_token(self.url)
         self._client = httpx.Client(
-            headers={b"Authorization": authorization, b"Accept-Encoding": b"identity"},
+            headers={"Authorization": f"Bearer {token.strip()}", "Accept-Encoding": "identity"},
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
             follow_redirects=False,
             trust_env=not _loopback(self._host),
@@ -311,7 +311,7 @@ def _loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _unknown_token(url: str = "the service") -> TargetError:
+def _unknown_token(url: str) -> TargetError:
     return TargetError(
         f"{url} does not know the token: set THINVEIL_TOKEN to the one that thinveil serve printed"
     )

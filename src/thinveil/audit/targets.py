@@ -19,7 +19,9 @@ class Target(Protocol):
     """Something to audit. Conforms: `Curator`, and any object with these two.
 
     A text attribute `fingerprint`, where there is one, tells two targets with the same public
-    facts apart, so that a transcript of one is refused by the other.
+    facts apart, so that a transcript of one is refused by the other. Where `remote` is true, the
+    transcript is on the disk from the first batch on. `trips` with a `to_plain()`, and `ledger()`,
+    tell of the way to a target and of its own account.
 
     `answer` may return `Answers` or a plain array with one number for each answer wanted,
     the repeats of a question next to each other.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -69,6 +70,8 @@ class Verdict:
         notice: Something the user should know about how the run went.
         code: What was found in bits, and which beliefs that rests on.
         bounds: What could not be beaten; None where there is no true table at hand.
+        network: How long round trips took and what the target's own ledger says, where it is
+            behind a network.
     """
 
     options: Options
@@ -82,6 +85,7 @@ class Verdict:
     notice: str = ""
     code: CodeLength = NO_CODE
     bounds: Bounds | None = None
+    network: Mapping[str, Any] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -205,6 +209,7 @@ class Verdict:
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
             "transcript": self.transcript,
+            "network": None if self.network is None else dict(self.network),
             "assumed_public": self.facts.assumed_public(),
         }
 

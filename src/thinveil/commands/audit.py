@@ -216,7 +216,8 @@ def _notes(held: Held | Target, origin: Mapping[str, Any], strategy: str, notice
         said.append(_PLAIN)
     if strategy != USUAL and not isinstance(held, Dataset):
         said.append(_FEW_ROUNDS)
-    said += getattr(held, "warnings", ())
+    if warning := getattr(held, "warning", ""):
+        said.append(warning)
     for each in said:
         notices.print(Text(f"Note: {each}", style="yellow"))
 
@@ -293,6 +294,8 @@ def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
 def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
     ended, kept = verdict.run.ending, verdict.transcript
     if ended in ("complete", "undecided"):
+        if verdict.network is not None and kept:
+            notices.print(Text(f"The transcript is in {kept}; it holds all answers."))
         return
     if ended == "target":
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))

@@ -57,6 +57,7 @@ def _figures(verdict: Verdict) -> Table:
         *_errors(verdict),
         *_bits(verdict),
         ("seconds", f"{verdict.seconds:.2f}"),
+        *_network(verdict),
     ]
     if meter.trivial:
         rows.insert(6, ("trivial questions among them", f"{meter.trivial:,}"))
@@ -80,6 +81,25 @@ def _figures(verdict: Verdict) -> Table:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
+
+
+def _network(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how the way to a service was, and what its own ledger says."""
+    found = verdict.network
+    if found is None:
+        return []
+    rows = [
+        (
+            "round trips",
+            f"{found['trips']:,}; median {found['median_ms']:.1f} ms, 95 % within "
+            f"{found['p95_ms']:.1f} ms, slowest {found['slowest_ms']:.0f} ms; "
+            f"{found['retries']:,} sent again",
+        )
+    ]
+    if "ledger" in found:
+        spent, left = (spelled(found["ledger"][name]) for name in ("spent", "left"))
+        rows.append(("the service's ledger", f"{spent} spent by this analyst, {left} left"))
+    return rows
 
 
 def _errors(verdict: Verdict) -> list[tuple[str, str]]:
