@@ -28,10 +28,12 @@ def question(**more: Any) -> dict[str, Any]:
     return {"boxes": [{"age": [30, 50]}], "more_than": 5, **more}
 
 
-def asking(key: str, questions: int = 1, epsilon: float | None = 0.01, **more: Any) -> dict:
-    """Return a batch as plain JSON."""
-    body = {"key": key, "epsilon": epsilon, "questions": [question() for _ in range(questions)]}
-    return {**body, **more}
+def asking(
+    key: str, questions: int | list[Any] = 1, epsilon: float | None = 0.01, **more: Any
+) -> dict[str, Any]:
+    """Return a batch as plain JSON: the given questions, or so many of the same one."""
+    asked = [question()] * questions if isinstance(questions, int) else questions
+    return {"key": key, "epsilon": epsilon, "questions": asked, **more}
 
 
 class Served:
