@@ -114,7 +114,7 @@ def openapi(folder: Path, quick: bool) -> list[Figure]:
     """Let schemathesis make up requests from the OpenAPI page."""
     from bench.soaks.openapi import made_up
 
-    cases, broken = made_up(folder, 1, QUICK_CASES if quick else CASES)
+    cases, broken = made_up(folder, 1, QUICK_CASES if quick else CASES, table(folder, 100))
     return [_figure("schemathesis against the OpenAPI page", f"{cases:,} cases", "no 5xx", broken)]
 
 
