@@ -121,6 +121,19 @@ def read_delimited(path: Path, dialect: Dialect) -> list[Column]:
         ) from None
 
 
+def header_of(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
+    """Return what stands between two fields of a text file, and the names of its columns.
+
+    Raises:
+        DataError: The file is empty, or two columns have one name.
+    """
+    with path.open(encoding=dialect.encoding, newline="") as file:
+        sample = _sample(file)
+    separator = dialect.separator or _find_separator(sample, dialect)
+    rows = dialect.rows(iter(sample), separator, strict=False)
+    return separator, _header(iter(rows), path)
+
+
 def _undecodable(path: Path, encoding: str) -> str:
     """Say where the bytes are that cannot be read."""
     if encoding != "utf-8-sig" or not path.is_file():
@@ -179,10 +192,7 @@ def _find_separator(sample: Sequence[str], dialect: Dialect) -> str:
 
 def _read(rows: Rows, path: Path) -> list[Column]:
     stream = iter(rows)
-    names = next((row for row in stream if row), None)
-    if names is None:
-        raise DataError(f"{path}: the file is empty: give a table with a header row")
-    check_names(names, str(path))
+    names = _header(stream, path)
     width = len(names)
     # The place of each distinct text; an unknown text gets the next place as it is looked up.
     indexes = [defaultdict[str, int](count().__next__) for _ in names]
@@ -199,6 +209,14 @@ def _read(rows: Rows, path: Path) -> list[Column]:
         columns.append(Column(name, texts, np.concatenate(part)))
         part.clear()
     return columns
+
+
+def _header(stream: Iterator[list[str]], path: Path) -> list[str]:
+    names = next((row for row in stream if row), None)
+    if names is None:
+        raise DataError(f"{path}: the file is empty: give a table with a header row")
+    check_names(names, str(path))
+    return names
 
 
 def _body(stream: Iterator[list[str]], rows: Rows, width: int, path: Path) -> Iterator[list[str]]:

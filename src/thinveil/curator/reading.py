@@ -100,23 +100,31 @@ def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) ->
     Raises:
         DataError: A column is missing or not in the schema, or a value does not fit.
     """
+    check_columns([column.name for column in columns], schema)
     by_name = {column.name: column for column in columns}
-    listed = ", ".join(map(repr, list(by_name)[:50]))
-    for attribute in schema:
-        if attribute.name not in by_name:
-            raise DataError(
-                f"the table has no column {attribute.name!r}, which the schema describes; "
-                f"its columns are {listed}: correct the schema or the table's header"
-            )
-    described = set(schema.names)
-    for name in by_name:
-        if name not in described:
-            raise DataError(
-                f"the table has a column {name!r} that the schema does not describe: add it to "
-                "the schema, or remove it from the table"
-            )
     codes = np.empty((len(columns[0].index), len(schema)), np.int64, order="F")
     for position, attribute in enumerate(schema):
         codes[:, position] = encode(by_name[attribute.name], attribute, missing)
     codes.flags.writeable = False
     return Dataset(schema, codes)
+
+
+def check_columns(names: Sequence[str], schema: Schema) -> None:
+    """Refuse a table whose columns are not those of the schema, in any order.
+
+    Raises:
+        DataError: A column is missing, or not in the schema.
+    """
+    listed = ", ".join(map(repr, names[:50]))
+    for attribute in schema:
+        if attribute.name not in names:
+            raise DataError(
+                f"the table has no column {attribute.name!r}, which the schema describes; "
+                f"its columns are {listed}: correct the schema or the table's header"
+            )
+    for name in names:
+        if name not in schema.names:
+            raise DataError(
+                f"the table has a column {name!r} that the schema does not describe: add it to "
+                "the schema, or remove it from the table"
+            )

@@ -1,0 +1,179 @@
+"""Tables in databases for tests: the same content, wherever it is held."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import count
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from thinveil.curator.counting import Counter
+from thinveil.curator.database import DatabaseTable
+from thinveil.curator.dataset import Dataset
+from thinveil.language.queries import Codes
+from thinveil.language.schema import LIMIT, MISSING
+
+Place = Callable[[pa.Table], Any]
+"""Puts a table into a database and returns it as Ibis knows it."""
+
+NASTY = ('a"; drop table x; --', "a b", "select", "größe, 数", "back`tick", "it's", "100%", "x.y")
+"""Names that must be quoted."""
+
+_NUMBERS = count()
+
+
+def _name(content: pa.Table) -> str:
+    return f'{NASTY[0]} {next(_NUMBERS)}"'
+
+
+def quoted(name: str, mark: str = '"') -> str:
+    """Quote a name as SQL does."""
+    return mark + name.replace(mark, 2 * mark) + mark
+
+
+def in_duckdb(connection: Any) -> Place:
+    """Put tables into a DuckDB connection of Ibis."""
+
+    def place(content: pa.Table) -> Any:
+        name = _name(content)
+        connection.con.register("content", content)
+        connection.con.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM content")
+        connection.con.unregister("content")
+        return connection.table(name)
+
+    return place
+
+
+def in_sqlite(connection: Any) -> Place:
+    """Put tables into an SQLite connection of Ibis; dates and times are texts there."""
+
+    def place(content: pa.Table) -> Any:
+        name = _name(content)
+        kinds = [_sqlite_type(each) for each in content.schema.types]
+        listed = ", ".join(
+            f"{quoted(column)} {kind}"
+            for column, kind in zip(content.column_names, kinds, strict=True)
+        )
+        connection.con.execute(f"CREATE TABLE {quoted(name)} ({listed})")
+        marks = ", ".join("?" * len(kinds))
+        rows = zip(*map(_sqlite_values, content.columns), strict=True)
+        connection.con.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
+        connection.con.commit()
+        return connection.table(name)
+
+    return place
+
+
+def _sqlite_type(kind: Any) -> str:
+    if pa.types.is_boolean(kind):
+        return "BOOLEAN"
+    if pa.types.is_integer(kind):
+        return "INTEGER"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "REAL"
+    return "TEXT"
+
+
+def _sqlite_values(column: Any) -> list[Any]:
+    """Return what SQLite stores; it has floats of eight bytes only."""
+    if pa.types.is_float32(column.type):
+        return [
+            None if each is None else float(str(np.float32(each))) for each in column.to_pylist()
+        ]
+    return [_sqlite_value(each) for each in column.to_pylist()]
+
+
+def _sqlite_value(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def from_codes(codes: Codes) -> pa.Table:
+    """Return a table of whole numbers that has these codes."""
+    return pa.table(
+        {
+            f"a{place}": pa.array(
+                [None if each == MISSING else each for each in codes[:, place].tolist()], pa.int64()
+            )
+            for place in range(codes.shape[1])
+        }
+    )
+
+
+def counter_in(place: Place, codes: Codes) -> Counter:
+    """Return what counts these codes in a database."""
+    return DatabaseTable.of(place(from_codes(codes))).counter()
+
+
+def duckdb_counter(codes: Codes) -> Counter:
+    """Return what counts these codes in DuckDB."""
+    return counter_in(in_duckdb(ibis.duckdb.connect()), codes)
+
+
+def sqlite_counter(codes: Codes) -> Counter:
+    """Return what counts these codes in SQLite."""
+    return counter_in(in_sqlite(ibis.sqlite.connect()), codes)
+
+
+def records_of(table: Dataset) -> list[list[int]]:
+    """Return the records in order, as a database has none."""
+    return sorted(table.codes.tolist())
+
+
+# ---- random content
+
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["a", "A", "", "it's", 'say "hi"', "a,b;c|d", "back\\slash", "ß", "数", " a", "a "]
+    ),
+    st.sampled_from(
+        ["NULL", "nan", "7", "007", "1e3", "2024-02-29", "2024-02-29 10:00", "{x}", "%s"]
+    ),
+    st.text(
+        st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]), max_size=6
+    ),
+)
+_DAYS = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))
+_MOMENTS = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59))
+KINDS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
+    "small": (pa.int32(), st.integers(-5, 5)),
+    "large": (pa.int64(), st.integers(-LIMIT + 1, LIMIT - 1)),
+    "text": (pa.string(), TEXTS),
+    "flag": (pa.bool_(), st.booleans()),
+    "cents": (pa.decimal128(12, 2), st.decimals(-(10**6), 10**6, places=2)),
+    "float": (pa.float64(), st.integers(-(10**9), 10**9).map(lambda each: each / 1000)),
+    "short": (pa.float32(), st.integers(-9999, 9999).map(lambda each: np.float32(each / 100))),
+    "whole": (pa.float64(), st.sampled_from([0.0, -0.0, -3.0, 1e15, -(2.0**53)])),
+    "day": (pa.date32(), _DAYS),
+    "time": (pa.timestamp("us"), _MOMENTS),
+    "hour": (
+        pa.timestamp("us"),
+        _MOMENTS.map(lambda at: at.replace(minute=0, second=0, microsecond=0)),
+    ),
+    "millis": (
+        pa.timestamp("ms"),
+        _MOMENTS.map(lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000)),
+    ),
+    "nothing": (pa.int64(), st.none()),
+}
+
+
+@st.composite
+def contents(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(KINDS)) -> pa.Table:
+    """A small table of columns of any kinds, some values missing, under names to be quoted."""
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=5))
+    names = draw(st.permutations(NASTY))
+    rows = draw(st.integers(1, 8))
+    columns = {}
+    for name, kind in zip(names, chosen, strict=False):
+        arrow, values = KINDS[kind]
+        each = st.one_of(st.none(), values) if draw(st.booleans()) else values
+        columns[name] = pa.array(draw(st.lists(each, min_size=rows, max_size=rows)), arrow)
+    return pa.table(columns)
