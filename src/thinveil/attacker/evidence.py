@@ -124,7 +124,7 @@ def loglik(claim: Claim, value: Floats, bit: Flags, scale: Floats, rate: Floats)
         else:
             noisy = np.log(rate / 2) - rate * far
             if claim.offset == 0:
-                by_chance = np.log(_GRAIN * (1.0 + rate))
+                by_chance = np.log(np.minimum(_GRAIN * (1.0 + rate), 1.0))
                 noisy = np.where((value == 0) | (value == 1), by_chance, noisy)
     return np.where(scale > 0, noisy, exact)
 

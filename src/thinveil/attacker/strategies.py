@@ -114,10 +114,20 @@ USUAL: Final = "adaptive"
 def strategy_for(name: str, claim: Claim) -> str:
     """Return the name of the strategy used against a mechanism.
 
+    Against a law of its own only `posterior` fits; those that learn give way to it.
+
     Raises:
-        UsageError: The strategy counts, and the mechanism shows no counts.
+        UsageError: The strategy counts, and the mechanism shows no counts; or it reads zones,
+            and the mechanism has none.
     """
     strategy = strategy_named(name)
+    if not claim.zoned:
+        if not (strategy.learns or strategy.beliefs):
+            raise UsageError(
+                f"--strategy {name}: the mechanism {claim.name} has a law of its own, which this "
+                "strategy cannot read; use posterior"
+            )
+        return "posterior"
     if not claim.counts and not strategy.learns:
         raise UsageError(
             f"--strategy {name}: the mechanism {claim.name} shows which records exist, not "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinveil.attacker import adaptive, existence, presence, table, targeted, weak
+from thinveil.attacker import adaptive, existence, foreign, presence, table, targeted, weak
 from thinveil.attacker import people as learned_people
 from thinveil.attacker.bits import else_by_bits
 from thinveil.attacker.care import SEQUENTIAL, Care
@@ -16,6 +16,7 @@ from thinveil.attacker.wording import worded
 from thinveil.audit.options import Options, span
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
+from thinveil.language.shapes import holds
 
 
 def attack_on(options: Options, facts: PublicFacts) -> Attack[Found]:
@@ -42,6 +43,13 @@ def attack_on(options: Options, facts: PublicFacts) -> Attack[Found]:
 def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
     schema = facts.schema
     strategy = strategy_named(options.strategy_for(facts.claim))
+    if not holds(facts.claim.sensitivity, facts.claim.shape, facts.records):
+        raise UsageError(
+            f"the noise of {facts.claim.name} has another shape in a table of {facts.records:,} "
+            "records than in small ones: its sensitivity must say shape = Shape(level=False)"
+        )
+    if not facts.claim.zoned:
+        return _foreign(options, facts, care)
     if not facts.claim.counts:
         return _existence(options, facts, care)
     widths = options.widths(schema)
@@ -89,6 +97,25 @@ def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
         force=options.force,
         care=care,
     )
+
+
+def _foreign(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
+    """Return the attack on a mechanism with a law of its own."""
+    widths = options.widths(facts.schema)
+    if options.attack == "dataset":
+        return foreign.table(facts, _order(options, facts), widths, care)
+    if options.attack == "column":
+        return foreign.columns(facts, _columns(options, facts), widths, care)
+    if options.attack == "count":
+        return foreign.count(facts, options.box_of(facts), care)
+    people = options.codes_of_people(facts)
+    if options.attack == "membership":
+        return foreign.membership(facts, people, care)
+    if options.attack == "uniqueness":
+        return foreign.uniqueness(facts, people, options.present, care)
+    if options.priors:
+        raise UsageError(f"prior bounds are of no use against {facts.claim.name}")
+    return foreign.attributes(facts, people, _wanted(options, facts, people), widths, care)
 
 
 def _learned(options: Options, facts: PublicFacts, strategy: Strategy, care: Care) -> Attack[Found]:

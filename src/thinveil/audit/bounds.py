@@ -13,7 +13,7 @@ from thinveil.attacker.found import Found, TableFound
 from thinveil.audit.schedule import Schedule
 from thinveil.audit.scoring import coarse
 from thinveil.curator.dataset import Dataset
-from thinveil.language.claims import CAUCHY, Claim, Global, Smooth
+from thinveil.language.claims import CAUCHY, Bootstrap, Claim, Global, KLocal, Smooth
 from thinveil.language.queries import Codes, batch_of
 from thinveil.language.schema import MISSING
 
@@ -107,6 +107,9 @@ def bits_an_answer(claim: Claim, records: int, loss: float) -> float:
     most = math.log2(records + 1)
     if claim.post == "binary":
         most = min(most, 1.0)
+    if not isinstance(claim.sensitivity, (Bootstrap, Global, KLocal, Smooth)):
+        cuts = claim.sensitivity.breakpoints(np.array([records // 2]), records)
+        return min(most, math.log2(cuts.shape[1] + 1))  # one outcome for each law there is
     if isinstance(claim.sensitivity, Smooth):
         return min(most, _smooth(records, claim.offset, loss))
     if isinstance(claim.sensitivity, Global):

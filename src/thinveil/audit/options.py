@@ -191,9 +191,9 @@ class Options:
         if self.test is not None:
             if claim.reads_exactly:
                 raise UsageError(f"--test: single answers of {claim.name} tell; none is repeated")
-            if self.test != SEQUENTIAL:
+            if self.test != SEQUENTIAL and claim.zoned:
                 noise_test(claim, self.test)
-            if name == "posterior":
+            if strategy_for(name, claim) == "posterior":
                 raise UsageError("--test: the posterior strategy has a way of its own")
         return strategy_for(name, claim)
 

@@ -51,8 +51,8 @@ class Shape:
     """Where a sensitivity is above zero, and what its size gives away.
 
     Args:
-        reach: It is above zero exactly where b - reach < c <= b + reach; None where that is
-            not so. 0 means that it is zero everywhere.
+        reach: It is above zero, and clearly so, exactly where b - reach < c <= b + reach; None
+            where that is not so. 0 means that it is zero everywhere.
         presence: It is above zero exactly where some but not all records satisfy the predicate.
         level: It is one and the same wherever it is above zero.
         leaks: It depends on the data enough to give counts away, beyond the true bit.
@@ -94,10 +94,11 @@ def seen(sensitivity: Sensitivity) -> Shape:
     sizes = [middle[None], *(matrix for _, matrix in tables)]
     above = np.concatenate([each[each > 0] for each in sizes])
     level = not len(above) or bool(np.ptp(above) <= _ALIKE * above.max())
-    presence = all(
+    clear = not len(above) or bool(above.min() >= _ALIKE * above.max())
+    presence = clear and all(
         ((matrix > 0) == _some(records)).all() for records, matrix in tables if records > 1
     )
-    reach = _reach_of(middle > 0, _LARGE // 2)
+    reach = _reach_of(middle > 0, _LARGE // 2) if clear else None
     if reach is not None:
         fits = all(((matrix > 0) == _window(records, reach)).all() for records, matrix in tables)
         reach = reach if fits else None
