@@ -134,9 +134,13 @@ class HttpTarget:
             follow_redirects=False,
             trust_env=not _loopback(self._host),
         )
-        self.facts, self.fingerprint, self._limits, speaks = self._exchange(
-            "GET", "/facts", None, "", _facts
-        )
+        try:
+            self.facts, self.fingerprint, self._limits, speaks = self._exchange(
+                "GET", "/facts", None, "", _facts
+            )
+        except BaseException:
+            self.close()
+            raise
         can = find_spec("pyarrow") is not None
         self._arrow = speaks and can if arrow is None else arrow
 
