@@ -158,6 +158,8 @@ def _check_settings(options: Options, target: Target) -> None:
         "universe": claim.universe,
         "seed": getattr(target, "seed", options.seed),
     }
+    if options.mechanism == own_settings(target.facts).get("mechanism"):
+        own["mechanism"] = options.mechanism  # the same claim, composed of parts
     for name, value in own.items():
         asked = options.group()[0] if name == "k" else getattr(options, name)
         if asked != value and asked != getattr(usual, name):

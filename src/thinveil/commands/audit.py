@@ -164,6 +164,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         with notices.status("reading the truth") if notices.is_terminal else nullcontext():
             how["truth"] = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
         _notes(held, origin, given["strategy"], notices)
+        _note_on_strategy(held, how.get("options"), notices)
         with progress(notices) as observer:
             verdict = audit(held, observer=observer, **how)
     if output:
@@ -220,6 +221,17 @@ def _notes(held: Held | Target, origin: Mapping[str, Any], strategy: str, notice
         said.append(warning)
     for each in said:
         notices.print(Text(f"Note: {each}", style="yellow"))
+
+
+def _note_on_strategy(held: Held | Target, options: Options | None, notices: Console) -> None:
+    """Say where another strategy is used than the one that was asked for."""
+    if options is None:
+        return
+    claim = held.facts.claim if isinstance(held, Target) else options.claim()
+    used = options.strategy_for(claim)
+    if used != options.strategy:
+        said = f"Note: {claim.name} has a law of its own, so the {used} strategy is used"
+        notices.print(Text(said, style="yellow"))
 
 
 def _lasting(path: str | None) -> str | None:
