@@ -370,6 +370,9 @@ def test_a_damaged_stream_is_read_or_refused(place, change, bytes_):
         body[(place + number) % len(body)] ^= change
     with suppress(QueryError):
         wire_arrow.decode_batch(bytes(body), SCHEMA, LIMITS)
+    body = bytearray(wire_arrow.encode_reply(Reply("k", np.array([0.5, 1.0]), "1", "2", False)))
+    for number in range(bytes_):
+        body[(place + number) % len(body)] ^= change
     with suppress(QueryError):
         wire_arrow.decode_reply(bytes(body))
 
@@ -430,5 +433,5 @@ def test_a_claim_that_nobody_else_knows_cannot_travel():
         pass
 
     facts = PublicFacts(9, SCHEMA, replace(thinveil.idp(), sensitivity=Own(2)))
-    with pytest.raises(UsageError, match="elsewhere"):
+    with pytest.raises(UsageError, match="cannot be sent"):
         facts_to_plain(facts)

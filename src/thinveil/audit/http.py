@@ -325,16 +325,17 @@ def _facts(response: Any) -> tuple[PublicFacts, str, Limits, bool]:
     """Read what is public out of a reply."""
     plain = _plain(response)
     try:
+        service, limits = plain["service"], plain["limits"]
         facts = facts_from_plain(plain)
-        limits = plain["limits"]
         sizes = [limits[f"largest_{what}"] for what in ("batch", "boxes", "body")]
         if any(type(size) is not int or size < 1 for size in sizes) or plain["format"] != 1:
             raise ValueError
-        service = plain["service"]
         if not isinstance(service, str) or not KEY.fullmatch(service):
             raise ValueError
         return facts, f"service:{service}", Limits(*sizes), limits.get("arrow") is True
-    except (FieldError, KeyError, TypeError, ValueError, AttributeError):
+    except FieldError as error:
+        raise TargetError(f"the service is not understood: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise TargetError(
             "what answers there is not a thinveil service that this version understands"
         ) from None

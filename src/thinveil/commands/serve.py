@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import re
 import shlex
 import signal
 import socket
@@ -18,7 +19,14 @@ from rich.console import Console
 from rich.text import Text
 
 from thinveil.audit.options import UNIVERSES, Options
-from thinveil.commands.common import consoles, load_table, reading_options
+from thinveil.audit.targets import Target
+from thinveil.commands.common import (
+    consoles,
+    known_mechanism,
+    open_table,
+    place_options,
+    reading_options,
+)
 from thinveil.curator.accounts import Accounts
 from thinveil.curator.analysts import analyst_named, budget_of
 from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of
@@ -34,11 +42,11 @@ FIRST: Final = "analyst"
 @click.argument("table", required=False)
 @click.option(
     "--mechanism",
-    type=click.Choice(MECHANISMS),
+    callback=known_mechanism,
     metavar="NAME",
     default="idp",
     show_default=True,
-    help=f"One of {', '.join(MECHANISMS)}.",
+    help=f"One of {', '.join(MECHANISMS)}; or a plug-in's.",
 )
 @click.option("--k", default=1, show_default=True, help="The group size of IDP.")
 @click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")
@@ -59,11 +67,13 @@ FIRST: Final = "analyst"
 @click.option("--rate", default=RATE, show_default=True, help="Requests a second, each analyst.")
 @click.option("--largest-batch", default=LARGEST_BATCH, show_default=True, help="Answers at once.")
 @click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@place_options
 @reading_options
 def command(table: str | None, **given: Any) -> None:
-    """Answer questions about TABLE (CSV or Parquet) over HTTP, up to a budget.
+    """Answer questions about TABLE over HTTP, up to a budget.
 
-    Without TABLE, the embedded synthetic people are asked about. Each analyst has a token; it
+    TABLE is a CSV or Parquet file, or the address of a database; without it, the embedded
+    synthetic people are asked about. Each analyst has a token; it
     is printed once. Whatever was spent stays spent: it stands in the ledger file.
 
     \b
@@ -74,13 +84,15 @@ def command(table: str | None, **given: Any) -> None:
     """
     settings = _settings(given)
     console, notices = consoles(None)
-    data = load_table({**given, "table": table, "missing": list(given["missing"])}, notices)
+    data = open_table({**given, "table": table}, notices)
+    if isinstance(data, Target):
+        raise UsageError(f"{table} is a target of its own: give a table to serve")
     options = Options(
         **{name: given[name] for name in ("mechanism", "k", "offset", "post", "universe", "cache")},
         min_epsilon=given["min_epsilon"],
         max_queries=given["max_queries"],
     )
-    path = Path(given["ledger"] or f"{Path(table).stem if table else 'people'}.ledger")
+    path = Path(given["ledger"] or f"{_name_of(given['inside'] or table or 'people')}.ledger")
     if given["token_file"] and Path(given["token_file"]).exists():
         raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")
     listener = _listener(given["host"], given["port"])
@@ -98,6 +110,11 @@ def command(table: str | None, **given: Any) -> None:
             accounts.close()
     finally:
         listener.close()
+
+
+def _name_of(table: str) -> str:
+    """Return a name for the ledger of a table: a file's own, or the end of an address."""
+    return re.sub(r"[^\w.-]+", "-", Path(table).stem).strip("-.") or "table"
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:

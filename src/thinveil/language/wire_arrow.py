@@ -113,6 +113,13 @@ def decode_batch(body: bytes, schema: Schema, limits: Limits) -> Asked:
         TooLarge: It asks for more than the limits allow.
     """
     record = _record(body, "the body")
+    try:
+        return _asked(record, schema, limits)
+    except UnicodeDecodeError:
+        raise FieldError("", "a text in the body is not UTF-8") from None
+
+
+def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
     if record.num_rows != 1 or set(record.schema.names) != {"key", "epsilon", *_LISTS}:
         raise FieldError("", "the record batch needs one row with the documented columns")
     if len(record.schema.names) != len(_LISTS) + 2:
@@ -261,11 +268,13 @@ def decode_reply(body: bytes) -> Reply:
         FieldError: The body is not a reply.
     """
     record = _record(body, "the reply")
-    said = {name.decode(): text.decode() for name, text in (record.schema.metadata or {}).items()}
-    if record.schema.names != ["answers"] or str(record.schema.types[0]) != "double":
-        raise FieldError("answers", "the reply is not one of a thinveil service")
-    values: Floats = record.column(0).to_numpy(zero_copy_only=False)
     try:
+        metadata = record.schema.metadata or {}
+        said = {name.decode(): text.decode() for name, text in metadata.items()}
+        [name], [kind] = record.schema.names, record.schema.types
+        if (name, str(kind)) != ("answers", "double"):
+            raise ValueError
+        values: Floats = record.column(0).to_numpy(zero_copy_only=False)
         return Reply(said["key"], values, said["cost"], said["left"], said["again"] == "True")
-    except KeyError:
+    except (KeyError, ValueError):
         raise FieldError("answers", "the reply is not one of a thinveil service") from None

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, Final
 
-from thinveil.errors import FieldError, ThinveilError, UsageError
+from thinveil.errors import FieldError, ThinveilError
+from thinveil.language import plugins
 from thinveil.language.claims import (
     POSTS,
     Bootstrap,
@@ -44,7 +45,7 @@ def facts_to_plain(facts: PublicFacts) -> dict[str, Any]:
     """Return public facts as plain values for JSON.
 
     Raises:
-        UsageError: The claim is made of a part that other programs do not know.
+        UsageError: The claim is made of a part that has no name.
     """
     return {
         "records": facts.records,
@@ -69,25 +70,22 @@ def facts_from_plain(plain: object) -> PublicFacts:
             Policies(**_typed(plain.get("policies", {}), dict)),
         )
     except ThinveilError as error:
-        raise FieldError("", f"the facts contradict themselves: {error}") from None
+        raise FieldError("", f"the facts cannot be used here: {error}") from None
     except (AssertionError, ArithmeticError, KeyError, TypeError, ValueError):
         raise FieldError("", "these are not the facts of a thinveil service") from None
 
 
 def claim_to_plain(claim: Claim) -> dict[str, Any]:
-    """Return a claim as its composition.
+    """Return a claim as its composition; one of a plug-in by its name.
 
     Raises:
-        UsageError: It is made of a part that other programs do not know.
+        UsageError: It is made of a part that has no name, so other programs cannot know it.
     """
     kind = next(
         (name for name, each in _SENSITIVITIES.items() if type(claim.sensitivity) is each), None
     )
     if kind is None:
-        raise UsageError(
-            f"{claim.name}: its sensitivity is not one of {', '.join(_SENSITIVITIES)}, so an "
-            "analyst elsewhere cannot know what it means"
-        )
+        return {"name": claim.name, "plugin": plugins.claim_to_plain(claim)}
     return {
         "name": claim.name,
         "sensitivity": {"kind": kind, **({} if claim.k is None else {"k": claim.k})},
@@ -97,6 +95,8 @@ def claim_to_plain(claim: Claim) -> dict[str, Any]:
 
 
 def _claim(plain: Mapping[str, Any]) -> Claim:
+    if "plugin" in plain:
+        return plugins.claim_from_plain(_typed(plain["plugin"], dict))
     given = dict(_typed(plain["sensitivity"], dict))
     make: Callable[..., Sensitivity] = _SENSITIVITIES[given.pop("kind")]
     words = {name: plain[name] for name in _WORDS}
