@@ -27,7 +27,6 @@ _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
 _PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
-_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
 _IN_MEMORY: Final = {"csv": 16, "parquet": 40}
 """How many times the size of a file its table may need while it is read."""
 
@@ -71,15 +70,6 @@ def _plugins() -> str:
     return f", or {':ADDRESS, '.join(names)}:ADDRESS" if names else ""
 
 
-def shown(address: str) -> str:
-    """Return an address without its password, for messages and transcripts.
-
-    >>> shown("postgresql://ann:secret@localhost/census")
-    'postgresql://ann@localhost/census'
-    """
-    return _PASSWORD.sub(r"\1@", address)
-
-
 def _too_large(path: Path, engine: str) -> bool:
     """Tell whether a file would take more than half of the machine's memory."""
     if engine == "memory" or not path.is_file():
@@ -121,7 +111,7 @@ def opened(
     if schema is not None and kind in ("people", "service"):
         whose = "the embedded people bring their" if kind == "people" else "a service brings its"
         raise UsageError(f"--schema: {whose} own schema")
-    if kind == "people":
+    if source is None:
         return people()
     if kind == "service":
         return service(source)

@@ -18,7 +18,7 @@ from thinveil.attacker.strategies import STRATEGIES, USUAL
 from thinveil.audit.audit import audit, how_to_go_on
 from thinveil.audit.options import ATTACKS, UNIVERSES, Options, own_settings
 from thinveil.audit.schedule import SPLITS
-from thinveil.audit.sources import shown, truth_of
+from thinveil.audit.sources import truth_of
 from thinveil.audit.targets import Target
 from thinveil.audit.transcript import Transcript
 from thinveil.audit.verdict import Verdict
@@ -34,6 +34,7 @@ from thinveil.commands.common import (
     reading_options,
     write_json,
 )
+from thinveil.curator.addresses import shown
 from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts

@@ -14,7 +14,7 @@ from thinveil.curator.sessions import Session, memory_limit
 from thinveil.errors import DataError, MissingExtra, ThinveilError, UsageError
 
 _ADDRESS: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://(.*)", re.I | re.S)
-_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&])password=[^&]*&?", re.I)
+_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@|(?<=[?&])password=[^&]*&?", re.I)
 _PARQUET: Final = (".parquet", ".pq")
 
 
@@ -201,20 +201,14 @@ def _spark(address: str, master: str, table: str | None) -> tuple[Session, Any]:
     try:
         from pyspark.sql import SparkSession
 
-        backend = module.connect(
-            SparkSession.builder.master(master if master.startswith("local") else address)
-            .appName("thinveil")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.shuffle.partitions", "8")
-            .getOrCreate()
-        )
+        owned = SparkSession.getActiveSession() is None
+        backend = module.connect(_spark_session(SparkSession, address, master))
     except Exception as error:
         raise DataError(
             f"{address}: no Spark session ({type(error).__name__}): see that Java is installed and "
             "that the cluster can be reached"
         ) from None
-    session = Session(backend, owned=True)
+    session = Session(backend, owned=owned)
     try:
         if table is not None and ("/" in table or table.lower().endswith(_PARQUET)):
             return session, backend.read_parquet(table)
@@ -227,3 +221,19 @@ def _spark(address: str, master: str, table: str | None) -> tuple[Session, Any]:
         raise DataError(
             f"{address}: {table!r} cannot be read ({type(error).__name__}): check the path"
         ) from None
+
+
+def _spark_session(kind: Any, address: str, master: str) -> Any:
+    """Start Spark without its web page; a single machine needs few partitions."""
+    local = master.startswith("local")
+    builder = kind.builder.appName("thinveil").master(master if local else address)
+    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    if local:
+        settings["spark.sql.shuffle.partitions"] = "4"
+        settings["spark.driver.host"] = "127.0.0.1"
+        settings["spark.driver.bindAddress"] = "127.0.0.1"
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

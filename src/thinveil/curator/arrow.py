@@ -113,8 +113,9 @@ def _column(pa: Any, name: str, array: Any, where: str) -> Column:
                 f"{where}: column {name!r} has the type {kind}, which is neither a number, a "
                 "text, a date nor a time of at most microseconds: convert it, or remove the column"
             )
-        distinct, index = plain, chunk.indices if coded else None
-        if not coded:
+        if coded:
+            distinct, index = plain, chunk.indices
+        else:
             encoded = plain.dictionary_encode()
             distinct, index = encoded.dictionary, encoded.indices
         try:

@@ -32,6 +32,8 @@ class DatabaseTable:
     write. Nothing stays behind once it is closed.
     """
 
+    remote: Final = True
+
     def __init__(
         self, session: Session, codes: Any, schema: Schema, records: int, where: str
     ) -> None:
