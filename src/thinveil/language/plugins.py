@@ -215,8 +215,23 @@ def _check(claim: Claim) -> None:
     said = getattr(sensitivity, "shape", None)
     if said is not None and not isinstance(said, Shape):
         raise UsageError(f"has a shape that is {_kind(said)}, not a thinveil Shape")
-    if said is not None and (found := seen(sensitivity)) != said:
+    if said is not None and _promises_more(said, found := seen(sensitivity)):
         raise UsageError(f"says it has the shape {said}, but its law shows {found}")
+
+
+def _promises_more(said: Shape, found: Shape) -> bool:
+    """Tell whether a sensitivity says something of its shape that its law does not show.
+
+    It may say less: then it is attacked as any law is.
+    """
+    zoned = said.presence or said.reach is not None
+    return (
+        (said.reach is not None and said.reach != found.reach)
+        or (said.presence and not found.presence)
+        or (said.even and not found.even)
+        or (zoned and said.level and not found.level)
+        or said.leaks != found.leaks
+    )
 
 
 def _check_table(sensitivity: Sensitivity, records: int, loss: float) -> None:

@@ -1,9 +1,9 @@
 """diffprivlib's mean of a predicate, where the library takes the bounds from the data.
 
 The mean of c ones and n - c zeros lies at c / n. With `bounds=None` the library uses the least and
-the largest value that occur: both are 0 if no record satisfies the predicate, both are 1 if all do,
-and the answer is then exact. If some do, Laplace noise of scale 1 / (n epsilon) is added and the sum
-is cut to [0, 1]: 0 with probability exp(-c epsilon) / 2, 1 with probability
+the largest value that occur: both are 0 if no record satisfies the predicate, both are 1 if all
+do, and the answer is then exact. If some do, Laplace noise of scale 1 / (n epsilon) is added and
+the sum is cut to [0, 1]: 0 with probability exp(-c epsilon) / 2, 1 with probability
 exp(-(n - c) epsilon) / 2, something between otherwise. At a small loss that is a fair coin.
 
 So each answer tells none, some or all, as in Bootstrap DP with answers rounded to 0 or 1, whatever
@@ -14,6 +14,7 @@ nothing. The library warns of the leak at every call; `warned` counts how often.
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -99,10 +100,7 @@ class Means:
         if batch.offsets is None:
             return [each.astype(float) for each in inside]
         ends = batch.offsets.tolist()
-        return [
-            np.any(inside[start:end], axis=0).astype(float)
-            for start, end in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        return [np.any(inside[start:end], axis=0).astype(float) for start, end in pairwise(ends)]
 
     @property
     def spent(self) -> float:

@@ -42,7 +42,8 @@ class Staircase:
     def breakpoints(self, threshold: Codes, records: int) -> Codes:
         """Return the last count of every step, and the threshold itself."""
         steps = np.array([-2, -1, 0, 1, 2]) * self.k
-        return threshold[:, None] + steps
+        cuts: Codes = threshold[:, None] + steps
+        return cuts
 
 
 def staircase(k: int, universe: Universe) -> thinveil.Claim:
@@ -51,7 +52,7 @@ def staircase(k: int, universe: Universe) -> thinveil.Claim:
 
 
 class StaircaseTarget:
-    """A release system in a few lines: it keeps the table, answers, and counts its answers.
+    """A release system in a few lines: it holds a table, answers, and counts its answers.
 
     Args:
         data: The confidential table.
