@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from thinveil.curator.counting import Counter
 from thinveil.curator.database import DatabaseTable
 from thinveil.curator.dataset import Dataset
-from thinveil.language.queries import Codes
-from thinveil.language.schema import LIMIT, MISSING
+from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
+from thinveil.language.schema import INFINITE, LIMIT, MISSING
 
 Place = Callable[[pa.Table], Any]
 """Puts a table into a database and returns it as Ibis knows it."""
@@ -177,3 +177,64 @@ def contents(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(KINDS)) -> pa.Table
         each = st.one_of(st.none(), values) if draw(st.booleans()) else values
         columns[name] = pa.array(draw(st.lists(each, min_size=rows, max_size=rows)), arrow)
     return pa.table(columns)
+
+
+def mixed(rows: int, seed: int = 0) -> pa.Table:
+    """A table with a column of every kind, from fixed randomness."""
+    rng = np.random.default_rng(seed)
+    words = ["", "it's", "b\\s", '"q"', "ß", "数", "a b", "NULL", " pad"]
+    start = dt.datetime(1890, 1, 1)
+    made: dict[str, tuple[Any, Callable[[], Any]]] = {
+        "small": (pa.int32(), lambda: int(rng.integers(-5, 6))),
+        "large": (pa.int64(), lambda: int(rng.integers(-LIMIT + 1, LIMIT))),
+        "text": (pa.string(), lambda: words[rng.integers(len(words))]),
+        "flag": (pa.bool_(), lambda: bool(rng.integers(2))),
+        "cents": (pa.decimal128(12, 2), lambda: Decimal(int(rng.integers(-999, 999))) / 100),
+        "float": (pa.float64(), lambda: int(rng.integers(-(10**9), 10**9)) / 1000),
+        "short": (pa.float32(), lambda: np.float32(int(rng.integers(-999, 999)) / 100)),
+        "day": (pa.date32(), lambda: start.date() + dt.timedelta(int(rng.integers(99_999)))),
+        "time": (pa.timestamp("us"), lambda: start + dt.timedelta(0, 0, int(rng.integers(10**16)))),
+        "hour": (pa.timestamp("us"), lambda: start + dt.timedelta(hours=int(rng.integers(10**6)))),
+        "nothing": (pa.int64(), lambda: None),
+    }
+    return pa.table(
+        {
+            f"{NASTY[place % len(NASTY)]} {kind}": pa.array(
+                [None if rng.random() < 0.1 and place % 2 else draw() for _ in range(rows)], arrow
+            )
+            for place, (kind, (arrow, draw)) in enumerate(made.items())
+        }
+    )
+
+
+def batches_for(codes: Codes, seed: int = 0, number: int = 12) -> list[QueryBatch]:
+    """Batches of many shapes: points, coarse cells, ranges, unions, empty and infinite ends."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(number):
+        columns = rng.permutation(codes.shape[1])[: rng.integers(0, 4)].tolist()
+        picks = codes[rng.integers(len(codes), size=6)][:, columns]
+        if rng.random() < 0.3:
+            high = np.where(picks == MISSING, MISSING + 1, np.minimum(picks, LIMIT - 9) + 7)
+            cells = Cells(tuple(columns), picks, high)
+        else:
+            widths = rng.choice([1, 1, 5], len(columns)).tolist()
+            aligned = np.where(picks == MISSING, picks, picks - picks % np.array(widths, np.int64))
+            cells = Cells.points(columns, aligned, widths) if columns else Cells.everything()
+        free = [WHOLE, *(each for each in range(codes.shape[1]) if each not in columns)]
+        boxes = 20
+        narrow = rng.choice(free[:4], boxes)
+        ends = [MISSING, MISSING + 1, INFINITE, 0, *codes.ravel()[:40].tolist()]
+        cuts = np.unique([0, boxes, *rng.integers(1, boxes, 4)]) if rng.random() < 0.5 else None
+        found.append(
+            QueryBatch(
+                cells,
+                rng.integers(0, len(cells), boxes),
+                narrow,
+                rng.choice(ends, boxes),
+                rng.choice(ends, boxes),
+                np.zeros(boxes if cuts is None else len(cuts) - 1, np.int64),
+                cuts,
+            )
+        )
+    return found

@@ -57,6 +57,7 @@ class DatabaseCounter:
         self._where = where
         self._groups = _Kept(_KEPT, session.drop)
         self._stages = _Kept(_KEPT, session.drop)
+        self._sent: dict[tuple[str, ...], Any] = {}
         self._statements: dict[Hashable, str] = {}
         self._last = b""
         self._shapes: tuple[bytes, list[Shape], Codes] = (b"", [], np.empty(0, np.int64))
@@ -106,7 +107,8 @@ class DatabaseCounter:
             layouts.setdefault(tuple(branch.sent), []).append(branch)
         parts, key = [], []
         for layout, alike in layouts.items():
-            sent = self._session.put(_together(alike), f"boxes_{'_'.join(layout)}")
+            sent = self._session.put(_together(alike), instead=self._sent.get(layout))
+            self._sent[layout] = sent
             for number, branch in enumerate(alike):
                 parts.append((sent, number, branch))
                 key.append((layout, number, branch.groups.get_name()))

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from thinveil.curator.coding import PLAIN
 from thinveil.curator.sessions import Session
 from thinveil.errors import DataError
+from thinveil.language.schema import LIMIT
 from thinveil.language.texts import DAY, ticks
 
 PLACES: Final = 15
@@ -112,8 +113,13 @@ def _field(
         text = column.cast("string")
         if kind.is_integer():
             column, kind = column.cast("decimal(20, 0)"), ibis.dtype("decimal(20, 0)")
-        places = PLACES if kind.scale is None else min(kind.scale, PLACES)
-        return Field(name, "decimal", column, _either(null, text, texts), text=text, places=places)
+        gap, sound = _either(null, text, texts), None
+        if kind.scale is None:  # of any size: one of fixed size is needed to round in
+            inside = column.between(-LIMIT, LIMIT)
+            fixed = ibis.cases((inside, column)).cast("decimal(100, 50)")
+            column, kind, sound = fixed, fixed.type(), inside & (fixed == column)
+        places = min(kind.scale, PLACES)
+        return Field(name, "decimal", column, gap, sound, text, places=places)
     if kind.is_floating():
         if session.kind != "sqlite":  # which cannot store one that is not a number
             null = null | column.isnan()
@@ -124,17 +130,15 @@ def _field(
         text = column.cast("string")
         gap = _either(null, text, [each for each in missing if DAY.fullmatch(each)])
         sound = (column >= ibis.literal(date.min)) & (column <= ibis.literal(date.max))
-        micros = _micros(session, column.cast("timestamp"))
+        micros = _micros(session, ibis.cases((sound, column)).cast("timestamp"))
         return Field(name, "date", micros, gap, sound, text)
     if kind.is_timestamp():
-        sound = None
-        if kind.scale == 9:
-            sound = column == column.cast("timestamp(6)").cast("timestamp(9)")
         plain = column.cast("timestamp(6)" if kind.scale == 9 else "timestamp")
-        inside = (plain >= ibis.literal(datetime.min)) & (plain <= ibis.literal(datetime.max))
-        micros = _micros(session, plain)
+        sound = (plain >= ibis.literal(datetime.min)) & (plain <= ibis.literal(datetime.max))
+        micros = _micros(session, ibis.cases((sound, plain)))
+        if kind.scale == 9:
+            sound = sound & (column == plain.cast("timestamp(9)"))
         moments = [ticks(each) for each in missing if _is_text_of(each, _moment_text)]
-        sound = inside if sound is None else inside & sound
         return Field(name, "time", micros, _either(null, micros, moments), sound)
     raise _unsupported(name, str(kind))
 

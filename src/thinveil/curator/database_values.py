@@ -92,9 +92,10 @@ def _tests(field: Field) -> dict[str, Any]:
 def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
     gaps = found["gap"] > 0
     if found.get("unsound"):
+        what = "are too large" if field.kind == "decimal" else "lie beyond the years 1 to 9999"
         raise DataError(
-            f"column {field.name!r}: {found['unsound']:,} rows lie beyond the years 1 to 9999 or "
-            "are finer than microseconds: round or correct them"
+            f"column {field.name!r}: {found['unsound']:,} rows {what} or are too fine: round or "
+            "correct them"
         )
     if found.get("infinite"):
         raise DataError(

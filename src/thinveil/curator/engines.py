@@ -5,7 +5,9 @@ Everything else is written once, as Ibis expressions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -35,8 +37,8 @@ class Engine(Protocol):
         """Send a small table; one of the same name and columns is replaced."""
         ...
 
-    def keep(self, name: str, statement: str, index: Sequence[str]) -> None:
-        """Store what a statement selects in a temporary table, ready to be looked up."""
+    def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
+        """Store whole numbers that a statement selects in a temporary table, to be looked up."""
         ...
 
     def drop(self, name: str) -> None:
@@ -73,7 +75,7 @@ class DuckDB:
         """Show DuckDB the arrays where they are."""
         self._connection.register(name, _arrow(columns))
 
-    def keep(self, name: str, statement: str, index: Sequence[str]) -> None:
+    def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Create a temporary table; DuckDB needs no index on it."""
         self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}")
 
@@ -121,7 +123,7 @@ class SQLite:
         self._connection.executemany(f"INSERT INTO temp.{name} VALUES ({marks})", rows)
         self._connection.commit()
 
-    def keep(self, name: str, statement: str, index: Sequence[str]) -> None:
+    def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Create a temporary table and its index."""
         self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}")
         if index:
@@ -147,11 +149,12 @@ class SQLite:
 
 
 _BINARY: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_PACK: Final = 500_000  # rows in one string, which must stay below a gigabyte
 _MOST_KEYS: Final = 30  # PostgreSQL takes at most 32 columns in an index
 
 
 class PostgreSQL:
-    """A server; arrays travel by COPY in the binary format, both ways."""
+    """A server; arrays go in by COPY in the binary format."""
 
     name = "PostgreSQL"
 
@@ -181,10 +184,10 @@ class PostgreSQL:
                     copy.write(_packed(list(columns.values())))
         self._sent.add(name)
 
-    def keep(self, name: str, statement: str, index: Sequence[str]) -> None:
+    def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Create a temporary table, its index, and the statistics that choose the index."""
         with self._connection.transaction(), self._connection.cursor() as cursor:
-            cursor.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}")
+            cursor.execute(f"CREATE TEMPORARY TABLE {name} AS {_whole(statement, columns)}")
             if index:
                 keys = ", ".join(index[:_MOST_KEYS])
                 cursor.execute(f"CREATE INDEX ON pg_temp.{name} ({keys})")
@@ -201,14 +204,16 @@ class PostgreSQL:
             return list(cursor.execute(statement).fetchall())
 
     def codes(self, statement: str, width: int) -> Codes:
-        """Copy the rows out; every field is a whole number of eight bytes."""
-        with self._connection.transaction(), self._connection.cursor() as cursor:
-            copied = cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)")
-            with copied as copy:
-                data = b"".join(bytes(part) for part in copy)
-        row = _row(width)
-        body = np.frombuffer(data, row, (len(data) - len(_BINARY) - 2) // row.itemsize, 19)
-        return np.column_stack([body[f"v{each}"] for each in range(width)]).astype(np.int64)
+        """Fetch the rows packed into a few long strings of bytes."""
+        columns = [f"v{each}" for each in range(width)]
+        statement = _whole(statement, columns)
+        packed = " || ".join(f"int8send({each})" for each in columns)
+        numbered = f"SELECT *, row_number() OVER () / {_PACK} AS pack FROM ({statement}) AS rows"
+        statement = f"SELECT string_agg({packed}, '') FROM ({numbered}) AS packs GROUP BY pack"
+        with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
+            found = cursor.execute(statement).fetchall()
+        data = b"".join(bytes(pack) for (pack,) in found)
+        return np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, width)
 
     def close(self) -> None:
         """Close the connection."""
@@ -234,9 +239,10 @@ class Spark:
 
     def upload(self, name: str, columns: Arrays) -> None:
         """Make a data frame of the arrays and name it."""
-        self._session.createDataFrame(_arrow(columns)).createOrReplaceTempView(name)
+        with _open_sockets():
+            self._session.createDataFrame(_arrow(columns)).createOrReplaceTempView(name)
 
-    def keep(self, name: str, statement: str, index: Sequence[str]) -> None:
+    def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Compute a data frame once and name it."""
         frame = self._session.sql(statement).localCheckpoint(eager=True)
         frame.createOrReplaceTempView(name)
@@ -250,16 +256,27 @@ class Spark:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the few rows that a statement selects."""
-        return [tuple(row) for row in self._session.sql(statement).collect()]
+        with _open_sockets():
+            return [tuple(row) for row in self._session.sql(statement).collect()]
 
     def codes(self, statement: str, width: int) -> Codes:
         """Fetch columns as arrays."""
-        found = self._session.sql(statement).toArrow()
+        with _open_sockets():
+            found = self._session.sql(statement).toArrow()
         return np.column_stack([each.to_numpy().astype(np.int64) for each in found.columns])
 
     def close(self) -> None:
         """Stop the session."""
-        self._session.stop()
+        with _open_sockets():
+            self._session.stop()
+
+
+@contextmanager
+def _open_sockets() -> Iterator[None]:
+    """Keep quiet about sockets that PySpark leaves for Python to close."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
 
 
 ENGINES: Final[Mapping[str, type[Engine]]] = {
@@ -288,6 +305,12 @@ def _arrow(columns: Arrays) -> Any:
             for name, values in columns.items()
         }
     )
+
+
+def _whole(statement: str, columns: Sequence[str]) -> str:
+    """Return a statement whose columns have eight bytes: PostgreSQL's sums have any number."""
+    chosen = ", ".join(f"{each}::bigint" for each in columns)
+    return f"SELECT {chosen} FROM ({statement}) AS selected ({', '.join(columns)})"
 
 
 def _row(width: int) -> np.dtype[np.void]:

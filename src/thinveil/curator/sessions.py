@@ -71,11 +71,11 @@ class Session:
         self.statements += 1
         return self.engine.codes(statement, width)
 
-    def put(self, columns: Arrays, name: str = "") -> Any:
-        """Send a small table; one of the same name is replaced."""
+    def put(self, columns: Arrays, instead: Any = None) -> Any:
+        """Send a small table, as a new one or instead of an earlier one of the same columns."""
         import ibis
 
-        name = f"{self._token}_{name}" if name else self._name()
+        name = self._name() if instead is None else instead.get_name()
         self.engine.upload(name, columns)
         self._names[name] = None
         kinds = {"BIGINT": "int64", "TEXT": "string"}
@@ -87,7 +87,7 @@ class Session:
 
         name = self._name()
         self.statements += 1
-        self.engine.keep(name, self.sql(*expressions), index)
+        self.engine.keep(name, expressions[0].columns, self.sql(*expressions), index)
         self._names[name] = None
         return ibis.table(expressions[0].schema(), name=name)
 
