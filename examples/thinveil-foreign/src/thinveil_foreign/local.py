@@ -15,6 +15,7 @@ import thinveil
 from thinveil.errors import BudgetError, ThinveilError
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
+from thinveil_foreign import table_at
 
 
 class LocalLaplace:
@@ -67,5 +68,5 @@ class LocalLaplace:
 
 
 def open_target(address: str, *, schema: thinveil.Schema | None = None) -> LocalLaplace:
-    """Open `opendp:people.csv`."""
-    return LocalLaplace(thinveil.load(address, schema))
+    """Open `opendp:people.csv`, or `opendp:200` for so many of the embedded people."""
+    return LocalLaplace(table_at(address, schema))
