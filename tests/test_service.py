@@ -137,6 +137,11 @@ def test_a_spent_budget_is_told_with_what_is_left(tmp_path):
         assert error_of(service.ask(asking("c")), 402, "budget_spent")["left"] == 0
 
 
+def test_the_largest_batch_at_the_largest_loss_is_priced(service):
+    error = error_of(service.ask(asking("huge", repeats=1000, epsilon=1e100)), 402, "budget_spent")
+    assert 0 <= error["left"] <= 1
+
+
 def test_policies_are_told_and_kept(tmp_path):
     policies = Policies(min_epsilon=0.005, max_queries=3)
     with served(DATA, thinveil.idp(), tmp_path, policies=policies) as service:

@@ -10,6 +10,7 @@ import shlex
 import signal
 import socket
 from collections.abc import Mapping
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, cast
@@ -29,7 +30,7 @@ from thinveil.commands.common import (
 )
 from thinveil.curator.accounts import Accounts
 from thinveil.curator.analysts import analyst_named, budget_of
-from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of
+from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
 from thinveil.errors import MissingExtra, OutputError, UsageError
 from thinveil.language.claims import MECHANISMS, POSTS
 
@@ -84,9 +85,6 @@ def command(table: str | None, **given: Any) -> None:
     """
     settings = _settings(given)
     console, notices = consoles(None)
-    data = open_table({**given, "table": table}, notices)
-    if isinstance(data, Target):
-        raise UsageError(f"{table} is a target of its own: give a table to serve")
     options = Options(
         **{name: given[name] for name in ("mechanism", "k", "offset", "post", "universe", "cache")},
         min_epsilon=given["min_epsilon"],
@@ -95,21 +93,26 @@ def command(table: str | None, **given: Any) -> None:
     path = Path(given["ledger"] or f"{_name_of(given['inside'] or table or 'people')}.ledger")
     if given["token_file"] and Path(given["token_file"]).exists():
         raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")
-    listener = _listener(given["host"], given["port"])
-    try:
-        accounts = Accounts(data, options.claim(), path, options.policies())
-        try:
+    with curators_thread() as worker, closing(_listener(given["host"], given["port"])) as listener:
+        accounts = worker.submit(_accounts, table, given, options, path, notices).result()
+        with closing(accounts):
             tokens = accounts.admit(_budgets(given, accounts))
             tokens |= {name: accounts.renew(name) for name in given["new_token"]}
-            app = app_of(accounts, settings)
+            app = app_of(accounts, settings, worker)
             if given["token_file"] and tokens:
                 _write_tokens(Path(given["token_file"]), tokens)
             _say(console, listener, accounts, tokens, given)
             _run(app, listener)
-        finally:
-            accounts.close()
-    finally:
-        listener.close()
+
+
+def _accounts(
+    table: str | None, given: Mapping[str, Any], options: Options, path: Path, notices: Console
+) -> Accounts:
+    """Open the table and its ledger."""
+    data = open_table({**given, "table": table}, notices)
+    if isinstance(data, Target):
+        raise UsageError("this command needs the table itself: give a file or a database")
+    return Accounts(data, options.claim(), path, options.policies())
 
 
 def _name_of(table: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from thinveil.language.claims import SMALLEST_EPSILON
 from thinveil.language.schema import INFINITE, MISSING
-from thinveil.language.wire import KEY, Limits
+from thinveil.language.wire import KEY, MOST_EPSILON, Limits
 from thinveil.language.wire_arrow import MEDIA_TYPE
 
 JSON: Final = "application/json"
@@ -29,8 +30,7 @@ KINDS: Final = {
 
 _WHOLE: Final = {"type": "integer", "minimum": MISSING, "maximum": INFINITE}
 _END: Final = {"anyOf": [_WHOLE, {"type": "null"}]}
-_LOSS: Final = {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1.7e308}
-_REPEATS: Final = {"type": "integer", "minimum": 1}
+_LOSS: Final = {"type": ["number", "null"], "minimum": SMALLEST_EPSILON, "maximum": MOST_EPSILON}
 _EXACT: Final = {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}
 
 
@@ -58,6 +58,7 @@ RANGE: Final = {
 
 def schemas(limits: Limits) -> dict[str, Any]:
     """Return the shapes of everything that travels."""
+    repeats = {"type": "integer", "minimum": 1, "maximum": limits.answers}
     question = _object(
         {
             "boxes": {
@@ -67,7 +68,7 @@ def schemas(limits: Limits) -> dict[str, Any]:
                 "items": {"type": "object", "additionalProperties": RANGE},
             },
             "more_than": {"description": "b in: is the count above b?", "type": "integer"},
-            "repeats": _REPEATS,
+            "repeats": repeats,
             "epsilon": _LOSS,
         },
         "repeats",
@@ -81,7 +82,7 @@ def schemas(limits: Limits) -> dict[str, Any]:
                 "pattern": f"^{KEY.pattern}$",
             },
             "epsilon": {"description": "The claimed loss of each single answer.", **_LOSS},
-            "repeats": _REPEATS,
+            "repeats": repeats,
             "questions": {
                 "type": "array",
                 "minItems": 1,

@@ -131,9 +131,7 @@ class _Door:
     accounts: Accounts
     settings: Settings
     limits: Limits
-    worker: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="curator")
-    )
+    worker: ThreadPoolExecutor
     buckets: dict[int, Bucket] = field(default_factory=dict)
     waiting: int = 0
 
@@ -198,6 +196,8 @@ class _Door:
             raise refusal from None
         except ThinveilError as error:
             refusal = refusal_of(error, self._left(analyst, error))
+            if refusal.status == 503:
+                log.warning("the table cannot be counted: %s", type(error).__name__)
             raise refusal from None
         finally:
             log.info(
@@ -219,12 +219,25 @@ class _Door:
         return float(self.accounts.statement(analyst).left)
 
 
-def app_of(accounts: Accounts, settings: Settings | None = None) -> Any:
+def curators_thread() -> ThreadPoolExecutor:
+    """Return the one thread in which a table is opened, counted and answered about.
+
+    Some databases allow no other than the one that opened them.
+    """
+    return ThreadPoolExecutor(1, thread_name_prefix="curator")
+
+
+def app_of(
+    accounts: Accounts,
+    settings: Settings | None = None,
+    worker: ThreadPoolExecutor | None = None,
+) -> Any:
     """Return the service as a FastAPI application.
 
     Args:
         accounts: The table, the mechanism, the analysts and the ledger.
         settings: How much it takes.
+        worker: The thread in which the table was opened, where that matters.
 
     Raises:
         MissingExtra: FastAPI is not installed.
@@ -239,7 +252,7 @@ def app_of(accounts: Accounts, settings: Settings | None = None) -> Any:
     settings = settings or Settings()
     schema = accounts.facts.schema
     limits = Limits.of(schema, settings.largest_batch, settings.largest_body)
-    door = _Door(accounts, settings, limits)
+    door = _Door(accounts, settings, limits, worker or curators_thread())
     facts = {
         "service": accounts.ledger.service,
         "format": 1,

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,8 +40,12 @@ from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Schema
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:+-]{0,199}")
 """What a batch's key may look like: it stands in logs and in the ledger."""
 
+MOST_EPSILON: Final = 1e100
+"""No loss is larger: sums of any number of them stay within doubles."""
+
 _CELLS: Final = 2**24  # boxes times attributes: what a batch may hold once it is spread out
 _NARROW: Final = (np.int8, np.int16, np.int32)
+_EXACT: Final = 2**53  # whole numbers up to here are exact as doubles, and may be written so
 _TOP: Final = frozenset({"key", "epsilon", "repeats", "questions"})
 _QUESTION: Final = frozenset({"boxes", "more_than", "epsilon", "repeats"})
 
@@ -267,6 +270,8 @@ def _list(value: object, where: str) -> Sequence[Any]:
 
 
 def _whole(value: object, where: str) -> int:
+    if type(value) is float and value.is_integer() and abs(value) <= _EXACT:
+        return int(value)
     if type(value) is not int:
         raise FieldError(where, "must be a whole number")
     return value
@@ -283,13 +288,11 @@ def _epsilon(value: object, where: str) -> float | None:
     """Read a loss; null where nothing is claimed."""
     if value is None:
         return None
-    try:
-        loss = float(value) if type(value) in (int, float) else math.nan  # type: ignore[arg-type]
-    except OverflowError:
-        loss = math.inf
-    if not 0 < loss < math.inf:
-        raise FieldError(where, "must be a finite number above zero")
-    return loss
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise FieldError(where, "must be a number")
+    if not 0 < value <= MOST_EPSILON:
+        raise FieldError(where, f"must lie above zero, and not above {MOST_EPSILON:g}")
+    return float(value)
 
 
 def _losses(epsilons: list[float | None]) -> float | Floats | None:

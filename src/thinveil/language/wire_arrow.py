@@ -32,7 +32,7 @@ import numpy.typing as npt
 from thinveil.errors import FieldError, MissingExtra, TooLarge
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LIMIT, Schema
-from thinveil.language.wire import Asked, Limits, Reply, check_size, narrow
+from thinveil.language.wire import MOST_EPSILON, Asked, Limits, Reply, check_size, narrow
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 
@@ -223,8 +223,8 @@ def _losses(record: Any) -> Floats:
     if str(values.type) != "double":
         raise FieldError("epsilon", "must be a list of doubles")
     losses: Floats = values.to_numpy(zero_copy_only=True)
-    if not (np.isfinite(losses) & (losses > 0)).all():
-        raise FieldError("epsilon", "must be a finite number above zero")
+    if not ((losses > 0) & (losses <= MOST_EPSILON)).all():  # what is no number is neither
+        raise FieldError("epsilon", f"must lie above zero, and not above {MOST_EPSILON:g}")
     return losses
 
 
