@@ -1,10 +1,112 @@
 """A seeded part of the long runs under bench/soaks; `python -m bench soak` runs the whole."""
 
+import json
+import resource
+
+import pytest
+from bench.soaks import auditor, canary, disk, network, processes, service, whole
 from bench.soaks.files import damaged_files
+
+pytest.importorskip("fastapi")
+pytest.importorskip("ibis")
+
+
+@pytest.fixture
+def table(tmp_path):
+    return whole.table(tmp_path, 200)
 
 
 def test_damaged_files_end_in_a_verdict_or_a_clear_error():
-    outcome = damaged_files(seed=5, count=150)
+    outcome = damaged_files(seed=5, count=120)
     assert outcome.broken == []
     assert outcome.codes[0] > 5  # some files are still tables
     assert outcome.codes[1] > 50
+
+
+def test_a_service_killed_under_load_charges_for_what_it_answered(tmp_path, table):
+    outcome = service.killed_service(tmp_path, table, seed=3, kills=4)
+    assert outcome.broken == []
+    assert outcome.kills == 4
+    assert outcome.answered > 20
+    assert outcome.lost > 0
+    assert outcome.again > 0
+
+
+def test_clients_racing_for_one_budget_end_at_the_cap(tmp_path, table):
+    outcome = service.racing_clients(tmp_path, table, seed=4, clients=32, budget="1.5")
+    assert outcome.broken == []
+    assert outcome.answered > 50
+    assert outcome.statuses[402] >= 32
+
+
+def test_a_killed_audit_goes_on_where_it_was(tmp_path, table):
+    served = processes.Served(tmp_path, table, ("--rate", "100000"), {"ann": "1"})
+    served.start()
+    try:
+        outcome, ended = auditor.killed_auditor(
+            tmp_path, 6, 4, served.url, ("--strategy", "published"), served.tokens["ann"], 3.0
+        )
+        account = service.Client(served, "ann", 0, 0, service.Outcome())
+        stands = account.ledger()
+        account.close()
+    finally:
+        served.stop()
+    assert outcome.broken == []
+    assert outcome.kills == 4
+    assert stands["answers"] == sum(each["queries"] for each in ended)
+    assert stands["batches"] == sum(each["rounds"] for each in ended)
+
+
+def test_a_bad_network_changes_nothing_but_the_time(tmp_path, table):
+    served = processes.Served(tmp_path, table, ("--rate", "100000"), {"ann": "1"})
+    served.start()
+    words = ("--truth", str(table), "--attack", "column", "--column", "job", "--json")
+    try:
+        with network.BadNetwork(served.url, 2, 0.4) as between:
+            code, _, errors = processes.finished(
+                "audit", between.url, *words, str(tmp_path / "x.json"),
+                "--transcript", str(tmp_path / "t"), token=served.tokens["ann"],
+            )  # fmt: skip
+        account = service.Client(served, "ann", 0, 0, service.Outcome())
+        stands = account.ledger()
+        account.close()
+    finally:
+        served.stop()
+    assert code == 0, errors
+    assert between.counted.total() > between.counted["none"] + 5
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["result"][0]["exact"] is True
+    assert stands["answers"] == found["queries"]
+    assert found["network"]["retries"] > 0
+
+
+@pytest.mark.parametrize("room", [300, 6_000])
+def test_a_full_disk_under_the_transcript_loses_nothing(tmp_path, table, room):
+    assert disk.full_under_transcript(tmp_path, table, room) == []
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux to fill the disk")
+def test_a_full_disk_under_the_ledger_answers_nothing_unrecorded(tmp_path, table):
+    refused, broken = disk.full_under_ledger(tmp_path, table)
+    assert broken == []
+    assert refused == 20
+
+
+def test_no_command_shows_a_confidential_value(tmp_path):
+    outcome = canary.wrong_commands(tmp_path)
+    assert outcome.broken == []
+    assert outcome.characters > 10_000
+
+
+def test_no_reply_header_or_log_line_shows_a_confidential_value(tmp_path):
+    outcome = canary.service_replies(tmp_path)
+    assert outcome.broken == []
+    assert outcome.replies > 100
+
+
+def test_the_canary_is_seen_where_it_sings():
+    outcome = canary.Outcome()
+    outcome.search("a text", f"row 3: {canary.TEXT}-001 is wrong")
+    outcome.search("a number", f"{canary.NUMBER:,} is too large")
+    outcome.search("nothing", "row 3 is wrong")
+    assert len(outcome.broken) == 2

@@ -90,8 +90,11 @@ def full_under_ledger(folder: Path, table: Path) -> tuple[int, list[str]]:
             broken.append(f"{refused} of 20 batches were refused while there was no room")
         served.kill()
         served.start()
+        client.close()
+        client = Client(served, "ann", 0, 1, Outcome())
         if client.ledger() != stands:
             broken.append("the ledger reads differently after a restart")
+        client.close()
     finally:
         served.stop()
     return refused, broken

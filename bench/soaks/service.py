@@ -71,6 +71,10 @@ class Client:
             trust_env=False,
         )
 
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.http.close()
+
     def facts(self) -> PublicFacts:
         """Return what the service makes public."""
         return facts_from_plain(self.http.get("/facts").json())
@@ -174,6 +178,8 @@ def killed_service(folder: Path, table: Path, seed: int, kills: int) -> Outcome:
     _check(outcome, clients, "rich")
     _check(outcome, [poor], "poor", cap=Fraction(3))
     outcome.answered = sum(len(each.kept) for each in [*clients, poor])
+    for each in [*clients, poor]:
+        each.close()
     if served.stop() != 0:
         outcome.broken.append("the service did not end cleanly")
     return outcome
@@ -198,6 +204,8 @@ def racing_clients(folder: Path, table: Path, seed: int, clients: int, budget: s
         left = Fraction(budget) - sum((each.cost() for each in racers), Fraction(0))
         if not 0 <= left < largest:
             outcome.broken.append(f"{float(left)} was left of the budget")
+        for each in racers:
+            each.close()
     finally:
         with suppress(AssertionError):
             served.stop()

@@ -6,8 +6,10 @@ import csv
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from bench.figures import Figure
 from bench.soaks import auditor, canary, disk, files, network, service
@@ -66,7 +68,7 @@ def killed_auditor(folder: Path, quick: bool) -> list[Figure]:
         found, ended = auditor.killed_auditor(
             folder, 1, kills, served.url, strategy, served.tokens["ann"], longest=4.0
         )
-        stands = service.Client(served, "ann", 0, 0, service.Outcome()).ledger()
+        stands = _account(served)
     finally:
         served.stop()
     asked = sum(each["queries"] for each in ended)
@@ -95,7 +97,7 @@ def bad_network(folder: Path, quick: bool) -> list[Figure]:
             )  # fmt: skip
         if code != 0:
             return [_figure("a bad network", "", "", [f"exit {code}: {errors[-300:]}"])]
-        stands = service.Client(served, "ann", 0, 0, service.Outcome()).ledger()
+        stands = _account(served)
     finally:
         served.stop()
     found = json.loads(result.read_text())
@@ -151,6 +153,12 @@ def canaries(folder: Path, quick: bool) -> list[Figure]:
         f"{one.characters + other.characters:,} characters searched"
     )
     return [_figure("canary", said, "no value found", one.broken + other.broken)]
+
+
+def _account(served: Served) -> dict[str, Any]:
+    """Return how the analyst's account stands."""
+    with closing(service.Client(served, "ann", 0, 0, service.Outcome())) as client:
+        return client.ledger()
 
 
 def _figure(what: str, said: str, bar: str, broken: list[str]) -> Figure:

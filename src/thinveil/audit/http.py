@@ -38,6 +38,8 @@ from thinveil.language.wire_facts import facts_from_plain
 
 PATIENCE: Final = 120.0
 """For how many seconds one request is tried again."""
+FIRST_PATIENCE: Final = 5.0
+"""The same before anything was asked: whoever gives a wrong address does not want to wait."""
 
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE: Final = 0.1
@@ -123,7 +125,6 @@ class HttpTarget:
         self.url, self._host = _address(url)
         self.trips = Trips()
         self._httpx = httpx
-        self._patience = patience
         self._sleep = sleep
         self._shake = random.Random(secrets.randbits(64))
         if not _TOKEN.fullmatch(token.strip()):
@@ -134,6 +135,7 @@ class HttpTarget:
             follow_redirects=False,
             trust_env=not _loopback(self._host),
         )
+        self._patience = min(patience, FIRST_PATIENCE)
         try:
             self.facts, self.fingerprint, self._limits, speaks = self._exchange(
                 "GET", "/facts", None, "", _facts
@@ -141,6 +143,7 @@ class HttpTarget:
         except BaseException:
             self.close()
             raise
+        self._patience = patience
         can = find_spec("pyarrow") is not None
         self._arrow = speaks and can if arrow is None else arrow
 
@@ -261,9 +264,11 @@ class HttpTarget:
             left = deadline - time.monotonic()
             wait = max(wait, pause * self._shake.uniform(0.5, 1.0))
             if wait > left:
+                kept = "Answers so far are kept; go on when it is back"
+                if self.trips.trips == 0:
+                    kept = "Check the address, and that the service is running"
                 raise TargetError(
-                    f"{self.url} could not be used, after {attempt} attempts: {problem}. Answers "
-                    "so far are kept; go on when it is back"
+                    f"{self.url} could not be used, after {attempt} attempts: {problem}. {kept}"
                 )
             self.trips.retries += 1
             self._sleep(wait)

@@ -87,6 +87,7 @@ def opened(
     schema: Schema | None = None,
     table: str | None = None,
     engine: str = "auto",
+    patience: float | None = None,
     **how: Any,
 ) -> Held | Target:
     """Open a table or a target.
@@ -96,6 +97,7 @@ def opened(
         schema: What is public about a table.
         table: The name of a table in a database.
         engine: Whether a file is read into memory or counted by DuckDB where it lies.
+        patience: For how many seconds a service that fails is tried again.
         **how: How a text file is read: `separator`, `quote`, `encoding`, `missing`.
 
     Raises:
@@ -114,7 +116,7 @@ def opened(
     if source is None:
         return people()
     if kind == "service":
-        return service(source)
+        return service(source, patience=patience)
     if kind == "plugin":
         name, _, address = str(source).partition(":")
         target: Target = target_maker(name)(address, schema=schema)
@@ -146,11 +148,12 @@ def reading(origin: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def service(url: str, token: str | None = None) -> Target:
+def service(url: str, token: str | None = None, patience: float | None = None) -> Target:
     """Return the target behind a service's address; the token comes from the environment."""
-    from thinveil.audit.http import HttpTarget
+    from thinveil.audit.http import PATIENCE, HttpTarget
 
-    return HttpTarget(url, os.environ.get(TOKEN, "") if token is None else token)
+    token = os.environ.get(TOKEN, "") if token is None else token
+    return HttpTarget(url, token, patience=PATIENCE if patience is None else patience)
 
 
 def truth_of(wanted: str | None, held: Held | Target, origin: Mapping[str, Any]) -> Dataset | None:

@@ -54,7 +54,7 @@ _PLAIN = (
     "numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
     "some hundred times slower: pip install 'thinveil[fast]'"
 )
-_BESIDE_RESUME = {"source", "resume", "json_file", "output", "force", "truth"}
+_BESIDE_RESUME = {"source", "resume", "json_file", "output", "force", "truth", "patience"}
 _ITS_OWN = (
     "mechanism", "k", "offset", "post", "epsilons", "min_epsilon", "max_queries", "cache",
     "universe", "seed", "inside", "engine",
@@ -120,6 +120,12 @@ _PLAIN_SETTINGS = (
     help="Score what was learned against this table; self fetches the rows of a database.",
 )
 @place_options
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How long a service that fails is tried again. [120]",
+)
 @reading_options
 @json_option
 @click.pass_context
@@ -150,11 +156,12 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         if given["resume"]:
             _only_resume(ctx)
             origin = _recorded_origin(Path(given["resume"]), source)
-            held = _open(stack, origin, notices)
+            held = _open(stack, {**origin, "patience": given["patience"]}, notices)
             how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
         else:
             origin = _origin(source, given)
-            held = _open(stack, {**origin, "table": source}, notices)
+            here = {"table": source, "patience": given["patience"]}
+            held = _open(stack, {**origin, **here}, notices)
             if isinstance(held, Target):
                 _leave_out(ctx, _ITS_OWN)
             how = {

@@ -135,6 +135,7 @@ def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
             schema,
             origin.get("inside"),
             origin.get("engine") or "auto",
+            origin.get("patience"),
             **reading(origin),
         )
 
@@ -145,12 +146,11 @@ def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
     Raises:
         UsageError: It is in a database or behind a service.
     """
-    if kind_of(origin.get("table")) == "service":
-        raise UsageError("this command needs the table itself: give a file")
+    if kind_of(origin.get("table"), "memory") not in ("people", "file"):
+        raise UsageError("this command works in memory: give a file, or export a sample to one")
     held = open_table({**origin, "engine": "memory"}, notices)
-    if isinstance(held, Dataset):
-        return held
-    raise UsageError("this command works in memory: give a file, or export a sample to one")
+    assert isinstance(held, Dataset)
+    return held
 
 
 def place_options(command: _F) -> _F:
