@@ -194,6 +194,10 @@ BROKEN = {
         "the sampler 'x'",
     ),
     "no method": (bad(claim='thinveil.Claim("m", 5, "laplace", universe)'), "the method at"),
+    "no value": (
+        bad(frozen="True, eq=False"), "differ from call to call"
+    ),
+    "by address": (bad(frozen="True, repr=False"), "differ from call to call"),
     "unhashable": (bad(frozen="False"), "cannot be hashed"),
     "shape": (bad(at="return np.zeros(3)"), "of shape"),
     "whole numbers": (bad(at="return (count == threshold).astype(int)"), "floats of shape"),

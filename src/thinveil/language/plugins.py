@@ -98,6 +98,12 @@ def mechanism(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
     if not isinstance(made, Claim):
         raise _broken(entry, f"returned {_kind(made)} where a thinveil.Claim is wanted")
     claim = replace(made, name=name)
+    again = replace(_called(entry, _loaded(entry), k, universe), name=name)
+    if again != claim or repr(again) != repr(claim):
+        raise _broken(
+            entry,
+            "returns claims that differ from call to call: make its sensitivity a frozen dataclass",
+        )
     if claim.universe != universe:
         raise _broken(entry, f"claims the {claim.universe} universe where {universe} was asked for")
     try:
