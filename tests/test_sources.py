@@ -279,3 +279,15 @@ def test_other_commands_need_the_table_itself(files, capsys):
         assert run([command, "http://127.0.0.1:1"]) == 2
         assert run([command, "data/*.parquet"]) == 2
         assert "file" in capsys.readouterr().err
+
+
+def test_a_schema_is_drafted_for_a_table_in_a_database(files, capsys):
+    assert run(["schema", "people.csv", "--output", "memory.toml"]) == 0
+    assert run(["schema", "data/*.parquet", "--output", "database.toml"]) == 0
+    memory, database = (thinveil.read_schema(f"{name}.toml") for name in ("memory", "database"))
+    assert database == memory
+    assert run(["schema", "duckdb://people.duckdb", "--table", "people"]) == 0
+    assert thinveil.read_schema("memory.toml").names[0] in capsys.readouterr().out
+    assert audited("data", "--schema", "database.toml", "--truth", "self")["exact"]
+    assert run(["schema", "http://127.0.0.1:1"]) == 2
+    assert run(["schema", "people.csv", "--table", "x"]) == 2

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
+from thinveil.audit.sources import kind_of, reading
 from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
+    open_table,
+    place_options,
     reading_options,
     write_json,
 )
-from thinveil.curator.drafting import draft_schema
-from thinveil.errors import OutputError
+from thinveil.curator.addresses import shown
+from thinveil.curator.database import DatabaseTable
+from thinveil.curator.drafting import draft_of_database, draft_schema
+from thinveil.errors import OutputError, UsageError
+from thinveil.language.schema import Schema
 from thinveil.language.schema_file import write_schema
 
 _COMMENTS = (
@@ -26,40 +35,48 @@ _COMMENTS = (
 )
 
 
+def _draft(origin: Mapping[str, Any], notices: Console) -> Schema:
+    """Draft a schema for what the options mean: a file, or a table in a database."""
+    kind = kind_of(origin["table"], origin["engine"])
+    if kind == "file":
+        if origin["inside"]:
+            raise UsageError("--table: only a database has tables by name")
+        return draft_schema(origin["table"], **reading(origin))
+    if kind != "database":
+        raise UsageError("a service or a plug-in brings its own schema; there is none to draft")
+    table = open_table(origin, notices)
+    assert isinstance(table, DatabaseTable)
+    with table:
+        return draft_of_database(table)
+
+
 @click.command("schema")
 @click.argument("table")
 @click.option("--output", metavar="FILE", help="Write the draft there instead of printing it.")
+@place_options
 @reading_options
 @json_option
-def command(
-    table: str,
-    output: str | None,
-    separator: str | None,
-    quote: str,
-    encoding: str,
-    missing: tuple[str, ...],
-    json_file: str | None,
-) -> None:
+def command(table: str, output: str | None, json_file: str | None, **given: Any) -> None:
     """Draft a schema file for TABLE: names, kinds, steps, categories and roomy bounds.
 
     \b
     Examples:
       thinveil schema people.csv
       thinveil schema people.csv --output people.toml
+      thinveil schema postgresql://localhost/census --table people
     """
     check_outputs([table], output=output, json=json_file)
     _, notices = consoles(json_file)
-    schema = draft_schema(
-        table, separator=separator, quote=quote, encoding=encoding, missing=missing
-    )
+    schema = _draft({**given, "table": table}, notices)
     text = write_schema(schema, _COMMENTS)
     if output:
         try:
             Path(output).write_text(text, encoding="utf-8")
         except OSError as error:
             raise OutputError(f"cannot write {output}: {error.strerror}") from None
-        again = "".join(f" --missing {shlex.quote(each)}" for each in missing)
-        line = f"thinveil audit {shlex.quote(table)} --schema {shlex.quote(output)}{again}"
+        again = f" --table {shlex.quote(given['inside'])}" if given["inside"] else ""
+        again += "".join(f" --missing {shlex.quote(each)}" for each in given["missing"])
+        line = f"thinveil audit {shlex.quote(shown(table))} --schema {shlex.quote(output)}{again}"
         notices.print(Text(f"Wrote {output}. Edit it, then: {line}"))
     elif json_file != "-":
         click.echo(text, nl=False)

@@ -17,6 +17,7 @@ from thinveil.curator.delimited import Dialect, check_names
 from thinveil.curator.reading import check_columns, missing_texts
 from thinveil.curator.sessions import Session, opening
 from thinveil.errors import DataError, MissingExtra, UsageError
+from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, Attribute, Grid, Schema
 
 _PRIME: Final = 2**31 - 1
@@ -120,6 +121,22 @@ class DatabaseTable:
             sealed = repr((self._schema.names, self._records, *map(int, row)))
             self._digest = hashlib.blake2b(sealed.encode(), digest_size=16).hexdigest()
         return self._digest
+
+    def extremes(self) -> list[Codes]:
+        """Return the smallest and the largest code of each column, missing values left out."""
+        names = self._codes.columns
+        with opening(self._where):
+            wanted: dict[str, Any] = {}
+            for name in names:
+                code = self._codes[name].nullif(GAP)
+                wanted |= {f"low_{name}": code.min(), f"high_{name}": code.max()}
+            row = self._session.rows(self._codes.aggregate(**wanted))[0]
+        return [
+            np.array(
+                [each for each in row[2 * place : 2 * place + 2] if each is not None], np.int64
+            )
+            for place in range(len(names))
+        ]
 
     def to_dataset(self) -> Dataset:
         """Fetch all codes: every record leaves the database. For scoring, where that is allowed."""

@@ -12,6 +12,7 @@ from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal, localcontext
 
 from thinveil.curator.coding import encode
+from thinveil.curator.database import DatabaseTable
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import infer
 from thinveil.curator.reading import missing_texts, read_columns
@@ -47,6 +48,19 @@ def draft_schema(
             attribute = with_roomy_bounds(attribute, encode(column, attribute, gaps))
         attributes.append(attribute)
     return Schema(tuple(attributes))
+
+
+def draft_of_database(table: DatabaseTable) -> Schema:
+    """Return a schema that fits a table in a database, with roomy bounds for editing.
+
+    Only the extremes of each column leave the database.
+    """
+    return Schema(
+        tuple(
+            with_roomy_bounds(attribute, codes) if isinstance(attribute, Grid) else attribute
+            for attribute, codes in zip(table.schema, table.extremes(), strict=True)
+        )
+    )
 
 
 def with_roomy_bounds(grid: Grid, codes: Codes) -> Grid:
