@@ -311,6 +311,8 @@ def test_the_unchanged_stream_is_fine():
         (stream({"cell_columns": numbers(0, 77)}), "cell_columns"),
         (stream({"cell_columns": numbers()}), "cell_columns"),
         (stream({"cell_low": numbers(1, 2, 3)}), "cell_low"),
+        (stream({"cell_length": numbers(1, 2, 3)}), "cell_length"),
+        (stream({"cell_length": numbers()}), "cell_length"),
         (stream({"sizes": numbers(1, 1)}), "sizes"),
         (stream({"sizes": numbers(0, 3)}), "sizes"),
         (stream({"sizes": numbers(-1, 4)}), "sizes"),

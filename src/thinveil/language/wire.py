@@ -105,15 +105,13 @@ class Reply:
 
 def content_digest(batch: QueryBatch) -> bytes:
     """Return 16 bytes that tell what is asked at which loss, however it is written."""
-    seal = hashlib.blake2b(digest_size=16)
-    columns = batch.columns()
-    low, high = batch.ranges(columns)
-    bound = np.flatnonzero(((low != MISSING) | (high != INFINITE)).any(axis=0))
-    seal.update(repr(([columns[place] for place in bound.tolist()], low.shape[0])).encode())
-    for place in bound.tolist():
-        start = np.ascontiguousarray(low[:, place])
-        _update(seal, start)
-        _update(seal, high[:, place] - start)  # a length past 2^63 wraps, and stays its own
+    seal = hashlib.blake2b(f"{len(batch.cell)} boxes".encode(), digest_size=16)
+    for column in batch.columns():
+        low, high = _ends(batch, column)
+        if not ((low == MISSING) & (high == INFINITE)).all():
+            seal.update(f"column {column}:".encode())
+            _update(seal, low)
+            _update(seal, high - low)  # a length past 2^63 wraps, and stays its own
     sizes = np.ones(1, np.int64) if batch.offsets is None else np.diff(batch.offsets)
     _update(seal, sizes)
     _update(seal, np.clip(batch.threshold, -LIMIT, LIMIT))
@@ -126,13 +124,26 @@ def content_digest(batch: QueryBatch) -> bytes:
     return seal.digest()
 
 
+def _ends(batch: QueryBatch, column: int) -> tuple[Codes, Codes]:
+    """Return where each box's range of one column starts and ends."""
+    cells = batch.cells
+    if column in cells.columns:  # then no box narrows it any further
+        own = cells.columns.index(column)
+        return cells.low[:, own][batch.cell], cells.high[:, own][batch.cell]
+    mine = batch.column == column
+    return np.where(mine, batch.low, MISSING), np.where(mine, batch.high, INFINITE)
+
+
 def _update(seal: hashlib.blake2b, values: Codes) -> None:
     """Take whole numbers into a digest: one of them where all are the same."""
-    if (values == values[0]).all():
-        values = values[:1]
-    short = narrow(values)
+    short = narrow(few(values))
     seal.update(f"{short.dtype.itemsize} {len(short)},".encode())
     seal.update(short.astype(short.dtype.newbyteorder("<"), copy=False).tobytes())
+
+
+def few(values: Codes) -> Codes:
+    """Return one number where all are the same."""
+    return values[:1] if len(values) and (values == values[0]).all() else values
 
 
 def narrow(values: Codes) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ numbers. Lists of whole numbers have the narrowest type that holds them::
     key              the key of the batch
     cell_columns     which attributes the table of cells restricts, by their places
     cell_low         where each cell's ranges start, cell after cell
-    cell_high        where they end
+    cell_length      how long they are, modulo 2^64; one number where all are the same
     cell             for each box, its row in the table of cells
     column           for each box, the attribute that it narrows, or -1
     low, high        for each box, the ends of the narrowing range
@@ -32,12 +32,12 @@ import numpy.typing as npt
 from thinveil.errors import FieldError, MissingExtra, TooLarge
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LIMIT, Schema
-from thinveil.language.wire import MOST_EPSILON, Asked, Limits, Reply, check_size, narrow
+from thinveil.language.wire import MOST_EPSILON, Asked, Limits, Reply, check_size, few, narrow
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 
 _LISTS: Final = (
-    "cell_columns", "cell_low", "cell_high", "cell", "column", "low", "high", "threshold",
+    "cell_columns", "cell_low", "cell_length", "cell", "column", "low", "high", "threshold",
     "sizes", "repeats",
 )  # fmt: skip
 _COMPRESSION: Final = 3  # the place of the codec in the description of a record batch
@@ -65,7 +65,7 @@ def encode_batch(asked: Asked) -> memoryview:
     lists: dict[str, npt.NDArray[Any]] = {
         "cell_columns": np.array(columns, np.int64),
         "cell_low": low.reshape(-1),
-        "cell_high": high.reshape(-1),
+        "cell_length": few((high - low).reshape(-1)),
         "cell": cell,
         "column": batch.column,
         "low": batch.low,
@@ -242,15 +242,17 @@ def _cells(lists: dict[str, Codes], attributes: int) -> tuple[Cells, Codes]:
     columns, cell = lists["cell_columns"].tolist(), lists["cell"]
     if any(not 0 <= column < attributes for column in columns):
         raise FieldError("cell_columns", "names an attribute that the table does not have")
-    low, high = lists["cell_low"], lists["cell_high"]
+    low, length = lists["cell_low"], lists["cell_length"]
     if not columns:
-        if len(low) or len(high) or cell.any():
+        if len(low) or len(length) or cell.any():
             raise FieldError("cell_columns", "cells without attributes are one, and number 0")
         return Cells.everything(), cell
-    if len(low) != len(high) or len(low) % len(columns):
-        raise FieldError("cell_low", "needs one end for each cell and attribute, as cell_high")
+    if len(low) % len(columns):
+        raise FieldError("cell_low", "needs one end for each cell and attribute")
+    if len(length) not in {1, len(low)}:
+        raise FieldError("cell_length", "needs one length, or one for each cell and attribute")
     shape = len(low) // len(columns), len(columns)
-    return Cells(tuple(columns), low.reshape(shape), high.reshape(shape)), cell
+    return Cells(tuple(columns), low.reshape(shape), (low + length).reshape(shape)), cell
 
 
 def encode_reply(reply: Reply) -> memoryview:

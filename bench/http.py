@@ -1,0 +1,146 @@
+"""The curator behind HTTP: questions a second over loopback, and a whole table from outside."""
+# ruff: noqa: A005, it is bench.http and nothing else
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from bench.bank import bank
+from bench.figures import Figure, duration, rate, watch
+from thinveil import Curator, Dataset, PublicFacts, QueryBatch, audit, idp
+from thinveil.audit.http import HttpTarget
+from thinveil.language.queries import Answers
+
+RATE_BAR = 200_000
+TABLE_SECONDS = 120
+CLIENTS = 4
+LARGE = 10_000
+"""Batches of so many questions count as large."""
+
+
+def measure(path: Path, quick: bool) -> list[Figure]:
+    """Ask a service what the adaptive attack asks, and let the attack itself ask it."""
+    data = bank(path, quick)
+    batches = asked_by_adaptive(data)
+    large = [batch for batch in batches if batch.questions >= LARGE]
+    figures = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(path, quick, Path(folder)) as (url, token),
+    ):
+        for what, some, clients in (
+            (f"batches of at least {LARGE:,} questions", large, 1),
+            ("all batches of the adaptive attack", batches, 1),
+            (f"all batches, {CLIENTS} clients", batches, CLIENTS),
+        ):
+            if some:
+                figures.append(_speed(url, token, some, what, clients))
+        figures += _whole(url, token, data)
+    return figures
+
+
+@contextmanager
+def serving(path: Path, quick: bool, folder: Path) -> Iterator[tuple[str, str]]:
+    """Serve the table in a process of its own; return its address and a token."""
+    table, schema = path.absolute(), ["--schema", "bank"]
+    if quick:
+        table = folder / "sample.csv"
+        _sample(path, table)
+    command = [sys.executable, "-m", "thinveil", "serve", str(table), *schema, "--port", "0"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ)
+        )
+    assert process.stdout is not None
+    try:
+        printed = ""
+        for line in process.stdout:
+            printed += line
+            if line.startswith("  thinveil audit"):
+                break
+        url, token = re.search(r"(http://\S+)", printed), re.search(r"TOKEN=(\S+)", printed)
+        if url is None or token is None:
+            raise AssertionError("the service did not start")
+        yield url[1], token[1]
+    finally:
+        process.terminate()
+        process.stdout.close()
+        process.wait(60)
+
+
+def _sample(path: Path, table: Path) -> None:
+    """Write the sampled records as a file."""
+    data = bank(path, quick=True)
+    lines = [";".join(data.schema.names), *(";".join(map(str, row)) for row in data.rows())]
+    table.write_text("\n".join(lines))
+
+
+class _Listening:
+    """A curator in this process that keeps what it was asked."""
+
+    def __init__(self, data: Dataset) -> None:
+        self._curator = Curator(data, idp())
+        self.batches: list[QueryBatch] = []
+
+    @property
+    def facts(self) -> PublicFacts:
+        return self._curator.facts
+
+    def answer(self, batch: QueryBatch) -> Answers:
+        self.batches.append(batch)
+        return self._curator.answer(batch)
+
+
+def asked_by_adaptive(data: Dataset) -> list[QueryBatch]:
+    """Return every batch that the adaptive attack asks about a table."""
+    target = _Listening(data)
+    audit(target, strategy="adaptive")
+    return target.batches
+
+
+def _speed(url: str, token: str, batches: list[QueryBatch], what: str, clients: int) -> Figure:
+    """Send batches under fresh keys, shared out over some clients."""
+
+    def send(number: int) -> None:
+        with closing(HttpTarget(url, token)) as target:
+            for place, batch in enumerate(batches[number::clients]):
+                target.answer(batch.stamped((f"bench {what} {number}", place), batch.epsilon))
+
+    with watch() as took, ThreadPoolExecutor(clients) as pool:
+        list(pool.map(send, range(clients)))
+    queries = sum(batch.queries for batch in batches)
+    bar = RATE_BAR if what.startswith("batches") else None
+    return rate(f"over HTTP, {what}", queries, took.seconds, bar, f"{len(batches):,} batches")
+
+
+def _whole(url: str, token: str, data: Dataset) -> list[Figure]:
+    """Reconstruct the whole table from outside."""
+    with closing(HttpTarget(url, token)) as target:
+        with watch() as took:
+            verdict = audit(target, truth=data, strategy="adaptive")
+        if verdict.score is None or not verdict.score.exact:
+            raise AssertionError("the attack did not find everything")
+        trips = target.trips.to_plain()
+    meter = verdict.run.meter
+    return [
+        duration(
+            "over HTTP, whole table, adaptive",
+            took.seconds,
+            TABLE_SECONDS,
+            f"{meter.queries:,} queries in {meter.rounds:,} rounds",
+        ),
+        Figure(
+            "over HTTP, a round trip",
+            f"{trips['median_ms']:.1f} ms median, {trips['p95_ms']:.1f} ms for 95 %, "
+            f"{trips['slowest_ms']:.0f} ms at most",
+            ratio=f"{trips['bytes_sent'] / 1e6:.0f} MB out, {trips['bytes_received'] / 1e6:.0f} in",
+        ),
+    ]
