@@ -95,6 +95,13 @@ def _sqlite_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
+PLACES: dict[str, Place] = {
+    "duckdb": in_duckdb(ibis.duckdb.connect()),
+    "sqlite": in_sqlite(ibis.sqlite.connect()),
+}
+"""Databases in memory, open as long as the tests run."""
+
+
 def from_codes(codes: Codes) -> pa.Table:
     """Return a table of whole numbers that has these codes."""
     return pa.table(
@@ -114,12 +121,12 @@ def counter_in(place: Place, codes: Codes) -> Counter:
 
 def duckdb_counter(codes: Codes) -> Counter:
     """Return what counts these codes in DuckDB."""
-    return counter_in(in_duckdb(ibis.duckdb.connect()), codes)
+    return counter_in(PLACES["duckdb"], codes)
 
 
 def sqlite_counter(codes: Codes) -> Counter:
     """Return what counts these codes in SQLite."""
-    return counter_in(in_sqlite(ibis.sqlite.connect()), codes)
+    return counter_in(PLACES["sqlite"], codes)
 
 
 def records_of(table: Dataset) -> list[list[int]]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from databases import duckdb_counter, sqlite_counter
 from thinveil.curator import counting
 from thinveil.curator.counting import Counter, IndexCounter, ScanCounter
 from thinveil.errors import QueryError
@@ -17,7 +18,7 @@ from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of,
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
 from worlds import boxes_of, ends, inside, ranges
 
-COUNTERS = [ScanCounter, IndexCounter]
+COUNTERS = [ScanCounter, IndexCounter, duckdb_counter, sqlite_counter]
 FAR = LIMIT - 1
 TABLE = np.array(
     [

@@ -10,7 +10,7 @@ import numpy as np
 
 from thinveil.curator.addresses import connected, shown
 from thinveil.curator.database_counting import DatabaseCounter
-from thinveil.curator.database_fields import fields_of
+from thinveil.curator.database_fields import counts_of, fields_of
 from thinveil.curator.database_values import GAP, code_table, from_database, infer_fields
 from thinveil.curator.dataset import Dataset
 from thinveil.curator.delimited import Dialect, check_names
@@ -182,21 +182,14 @@ def _opened(
 
 def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
     """Return how many records there are, or say which column does not fit its attribute."""
-    import ibis
-
-    tests = {"records": codes.count()}
+    tests: dict[str, Any] = {}
     for place, attribute in enumerate(schema):
         code = codes[f"c{place}"]
         lower, upper = _bounds(attribute)
-        gap = code == GAP
-        for key, test in (
-            ("misfit", code.isnull()),
-            ("gap", gap),
-            ("outside", ~gap & ~code.between(lower, upper)),
-        ):
-            tests[f"{key}{place}"] = ibis.cases((test, 1), else_=0).sum()
-    row = session.rows(codes.aggregate(**tests))[0]
-    found = {key: int(value or 0) for key, value in zip(tests, row, strict=True)}
+        tests[f"misfit{place}"] = code.isnull()
+        tests[f"gap{place}"] = code == GAP
+        tests[f"outside{place}"] = (code != GAP) & ~code.between(lower, upper)
+    found = counts_of(session, codes, tests)
     if not found["records"]:
         raise DataError(f"{where}: the table has no records: give at least one row of data")
     for place, attribute in enumerate(schema):

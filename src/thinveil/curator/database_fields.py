@@ -157,7 +157,9 @@ def _micros(session: Session, moment: Any) -> Any:
     if session.kind == "postgres":
         # The database's own type is exact here; Ibis takes it for whole seconds.
         return (moment.epoch_seconds() * 10**6).cast("decimal(38, 0)").cast("int64")
-    name = {"duckdb": "epoch_us", "pyspark": "unix_micros"}[session.kind]
+    name = "epoch_us"
+    if session.kind == "pyspark":
+        name, moment = "unix_micros", moment.cast("timestamp('UTC')")
 
     def micros(at): ...  # type: ignore[no-untyped-def]
 
@@ -189,11 +191,10 @@ def _moment_text(text: str) -> str:
 
 
 def counts_of(session: Session, table: Any, tests: dict[str, Any]) -> dict[str, int]:
-    """Count, in one statement, the rows that pass each test."""
-    if not tests:
-        return {}
+    """Count, in one statement, all records and those that pass each test."""
     import ibis
 
-    counted = {key: ibis.cases((each, 1), else_=0).sum() for key, each in tests.items()}
+    counted = {"records": table.count()}
+    counted |= {key: ibis.cases((each, 1), else_=0).sum() for key, each in tests.items()}
     row = session.rows(table.aggregate(**counted))[0]
-    return {key: int(value or 0) for key, value in zip(tests, row, strict=True)}
+    return {key: int(value or 0) for key, value in zip(counted, row, strict=True)}

@@ -42,12 +42,14 @@ def infer_fields(
     """Return the schema that fits the columns, without bounds, and the distinct texts read.
 
     Raises:
-        DataError: A column holds an infinity or needs too fine a grid.
+        DataError: There are no records, or a column holds an infinity or needs too fine a grid.
     """
     tests: dict[str, Any] = {}
     for place, field in enumerate(fields):
         tests |= {f"t{place}_{key}": each for key, each in _tests(field).items()}
     found = counts_of(session, table, tests)
+    if not found["records"]:
+        raise DataError("the table has no records: give one with at least one row of data")
     attributes: list[Attribute] = []
     texts: dict[str, list[str]] = {}
     for place, field in enumerate(fields):

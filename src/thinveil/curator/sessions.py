@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -41,15 +43,16 @@ class Session:
         self._token = f"thinveil_{secrets.token_hex(5)}"
         self._names: dict[str, None] = {}
         self._made = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._forget: Callable[[], object] = lambda: None
         self.engine.prepare()
 
     def spill(self, limit: str) -> None:
         """Let DuckDB hold so much in memory and the rest in a temporary folder."""
-        self._folder = tempfile.TemporaryDirectory(prefix="thinveil-")
-        folder = self._folder.name.replace("'", "''")
+        folder = tempfile.mkdtemp(prefix="thinveil-")
+        self._forget = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        quoted = folder.replace("'", "''")
         self._backend.con.execute(f"SET memory_limit = '{limit}'")
-        self._backend.con.execute(f"SET temp_directory = '{folder}'")
+        self._backend.con.execute(f"SET temp_directory = '{quoted}'")
 
     def sql(self, *expressions: Any) -> str:
         """Write expressions in the database's own words, the rows of all of them together."""
@@ -112,9 +115,7 @@ class Session:
         if self._owned:
             with suppress(Exception):
                 self.engine.close()
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        self._forget()
 
     def _name(self) -> str:
         self._made += 1
