@@ -2,8 +2,9 @@
 
 import json
 import socketserver
+import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,10 +14,13 @@ import pytest
 
 import thinveil
 from services import Process, served
+from test_plugins import GOOD as WINDOW
+from test_plugins import install  # noqa: F401, a fixture
 from thinveil.audit.http import HttpTarget, Trips
 from thinveil.curator.service import Settings
 from thinveil.errors import BudgetError, BudgetSpent, TargetError, UsageError
 from thinveil.language import wire, wire_arrow
+from thinveil.language.claims import claim_named
 from thinveil.language.policies import Policies
 from thinveil.language.queries import batch_of
 from thinveil.language.wire_facts import facts_to_plain
@@ -467,4 +471,40 @@ def test_a_batch_without_a_key_gets_a_fresh_one(tmp_path):
         for _ in range(2):
             target.answer(odd)
         assert target.ledger()["batches"] == 3
+        target.close()
+
+
+def test_a_mechanism_of_a_plug_in_is_served_and_attacked(tmp_path, install):  # noqa: F811
+    install(WINDOW)
+    site = str(tmp_path / "site" / "their-package")
+    with Process(tmp_path, "--mechanism", "mine", PYTHONPATH=site) as run:
+        target = HttpTarget(run.url, run.tokens[0])
+        assert target.facts.claim == claim_named("mine")
+        verdict = thinveil.audit(target, attack="count", known={"age": "30..50"})
+        ages = thinveil.people().column(0)
+        assert verdict.run.found.count == ((ages >= 30) & (ages <= 50)).sum()
+        target.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite", "duckdb"])
+def test_a_database_is_served_and_attacked(tmp_path, place):
+    pytest.importorskip("ibis")
+    pytest.importorskip("duckdb")
+    where = ["people.csv", "--engine", "duckdb"]
+    if place == "sqlite":
+        names = DATA.schema.names
+        with closing(sqlite3.connect(tmp_path / "base.sqlite")) as base:
+            base.execute(f"CREATE TABLE people ({', '.join(names)})")
+            rows = [[str(value) for value in row] for row in DATA.rows()]
+            base.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(names))})", rows)
+            base.commit()
+        where = ["sqlite://base.sqlite", "--table", "people"]
+    with Process(tmp_path, *where) as run:
+        target = HttpTarget(run.url, run.tokens[0])
+        assert target.facts.records == 200
+        verdict = thinveil.audit(target, attack="count", known={"job": "nurse"})
+        assert verdict.run.found.count == sum(row[2] == "nurse" for row in DATA.rows())
+        run.kill()
+        run.start()
+        assert run.ledger()["answers"] == verdict.run.meter.queries
         target.close()
