@@ -31,7 +31,13 @@ PLAIN = {
     "service": "s1",
     "format": 1,
     **facts_to_plain(FACTS),
-    "limits": {"largest_batch": 100, "largest_boxes": 100, "largest_body": 10**6, "arrow": False},
+    "limits": {
+        "largest_batch": 100,
+        "largest_boxes": 100,
+        "largest_body": 10**6,
+        "largest_json": 10**6,
+        "arrow": False,
+    },
 }
 BATCH = batch_of([([{0: (30, 50)}], 3), ([{0: (31, 50)}], 3)]).stamped(("run", 7), 0.01)
 

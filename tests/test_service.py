@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 
 import httpx
@@ -229,6 +230,28 @@ def test_a_body_that_does_not_arrive_is_given_up(tmp_path):
             )
             said = line.recv(10_000)
         assert said.startswith(b"HTTP/1.1 408 ")
+
+
+def test_many_large_bodies_at_once_are_too_much(tmp_path):
+    settings = Settings(largest_body=1000)
+    with served(DATA, thinveil.idp(), tmp_path, settings=settings) as service:
+        host, port = service.url.removeprefix("http://").split(":")
+        head = (
+            f"POST /answers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {service.tokens['analyst']}\r\nContent-Length: 1000\r\n\r\n"
+        )
+        with ExitStack() as lines:
+            for _ in range(4):
+                line = lines.enter_context(socket.create_connection((host, int(port)), 30))
+                line.sendall(head.encode() + b"x" * 999)
+            until = time.monotonic() + 30
+            statuses = set()
+            while 503 not in statuses and time.monotonic() < until:
+                statuses.add(service.ask(asking("a")).status_code)
+            assert 503 in statuses
+        while service.ask(asking("a")).status_code == 503 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert service.ask(asking("a")).status_code == 200
 
 
 class Gate:

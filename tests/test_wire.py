@@ -242,6 +242,8 @@ def test_what_is_malformed_is_named(body, field):
     ],
 )
 def test_what_is_too_large_is_refused_before_it_is_made(body):
+    with pytest.raises(TooLarge, match="use Arrow"):
+        wire.decode_batch(written(), SCHEMA, Limits(9, 9, 9, 9))
     with pytest.raises(TooLarge, match="split it"):
         wire.decode_batch(body, SCHEMA, LIMITS)
 

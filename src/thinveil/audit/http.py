@@ -191,7 +191,7 @@ class HttpTarget:
                 if self._arrow
                 else wire.encode_batch(asked, self.facts.schema)
             )
-        if not fits or len(body) > limits.body:
+        if not fits or len(body) > (limits.body if self._arrow else limits.json):
             first, second = _halves(batch)
             return np.concatenate(
                 [
@@ -332,7 +332,7 @@ def _facts(response: Any) -> tuple[PublicFacts, str, Limits, bool]:
     try:
         service, limits = plain["service"], plain["limits"]
         facts = facts_from_plain(plain)
-        sizes = [limits[f"largest_{what}"] for what in ("batch", "boxes", "body")]
+        sizes = [limits[f"largest_{what}"] for what in ("batch", "boxes", "body", "json")]
         if any(type(size) is not int or size < 1 for size in sizes) or plain["format"] != 1:
             raise ValueError
         if not isinstance(service, str) or not KEY.fullmatch(service):

@@ -251,11 +251,12 @@ def _make(path: Path) -> bool:
             path.chmod(0o600)
             return False
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        folder = os.open(path.absolute().parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be opened
+            folder = os.open(path.absolute().parent, os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as error:
         raise LedgerError(f"{path}: cannot be used as a ledger ({error.strerror})") from None
     return True

@@ -163,6 +163,7 @@ def _facts() -> dict[str, Any]:
                     "largest_batch": {"description": "Answers.", **sizes},
                     "largest_boxes": sizes,
                     "largest_body": {"description": "Bytes.", **sizes},
+                    "largest_json": {"description": "Bytes, where the body is JSON.", **sizes},
                     "arrow": {"description": "Whether Arrow is spoken.", "type": "boolean"},
                 }
             ),

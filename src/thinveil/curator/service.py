@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Final
@@ -46,6 +46,8 @@ LARGEST_BODY: Final = 64 * 2**20
 RATE: Final = 1000.0
 WAITING: Final = 256
 """How many batches may wait for their turn."""
+BODIES: Final = 4
+"""All bodies that are being read or wait may have so many times the bytes of the largest one."""
 BODY_SECONDS: Final = 60.0
 
 log = logging.getLogger("thinveil.service")
@@ -134,6 +136,7 @@ class _Door:
     worker: ThreadPoolExecutor
     buckets: dict[int, Bucket] = field(default_factory=dict)
     waiting: int = 0
+    held: int = 0
 
     def admit(self, authorization: str | None) -> Analyst:
         """Return who asks, or refuse an unknown token or too many requests."""
@@ -146,26 +149,30 @@ class _Door:
             raise Refusal(429, retry=wait)
         return known
 
-    async def body(self, request: Any) -> bytes:
-        """Read a body, as far as it is not too large."""
+    @asynccontextmanager
+    async def body(self, request: Any) -> AsyncIterator[bytearray]:
+        """Read a body, as far as neither it nor all bodies together are too large."""
         length = request.headers.get("content-length", "")
-        too_large = Refusal(
-            413,
-            f"a body may have at most {self.limits.body} bytes",
-            headers={"Connection": "close"},
-        )
+        close = {"Connection": "close"}
+        too_large = Refusal(413, f"a body may have at most {self.limits.body} bytes", headers=close)
         if length.isdigit() and int(length[:20]) > self.limits.body:
             raise too_large
         read = bytearray()
         try:
-            async with asyncio.timeout(self.settings.body_seconds):
-                async for chunk in request.stream():
-                    read += chunk
-                    if len(read) > self.limits.body:
-                        raise too_large
-        except TimeoutError:
-            raise Refusal(408, headers={"Connection": "close"}) from None
-        return bytes(read)
+            try:
+                async with asyncio.timeout(self.settings.body_seconds):
+                    async for chunk in request.stream():
+                        read += chunk
+                        self.held += len(chunk)
+                        if len(read) > self.limits.body:
+                            raise too_large
+                        if self.held > BODIES * self.limits.body:
+                            raise Refusal(503, "too much is waiting", retry=1, headers=close)
+            except TimeoutError:
+                raise Refusal(408, headers=close) from None
+            yield read
+        finally:
+            self.held -= len(read)
 
     async def work(self, what: Callable[[], Any]) -> Any:
         """Do something in the curator's thread, when its turn comes."""
@@ -177,7 +184,7 @@ class _Door:
         finally:
             self.waiting -= 1
 
-    def answered(self, analyst: Analyst, kind: str, body: bytes) -> bytes | memoryview:
+    def answered(self, analyst: Analyst, kind: str, body: bytes | bytearray) -> bytes | memoryview:
         """Answer one body in the curator's thread, and write the line of the log."""
         started = time.perf_counter()
         asked: Asked | None = None
@@ -214,9 +221,10 @@ class _Door:
 
     def _left(self, analyst: Analyst, error: ThinveilError) -> float | None:
         """Return what is left to who has spent too much."""
-        if not isinstance(error, BudgetSpent):
-            return None
-        return float(self.accounts.statement(analyst).left)
+        if isinstance(error, BudgetSpent):
+            with suppress(LedgerError):
+                return float(self.accounts.statement(analyst).left)
+        return None
 
 
 def curators_thread() -> ThreadPoolExecutor:
@@ -261,6 +269,7 @@ def app_of(
             "largest_batch": limits.answers,
             "largest_boxes": limits.boxes,
             "largest_body": limits.body,
+            "largest_json": limits.json,
             "arrow": find_spec("pyarrow") is not None,
         },
     }
@@ -322,8 +331,8 @@ def app_of(
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (interface.JSON, MEDIA_TYPE) or request.headers.get("content-encoding"):
             raise Refusal(415)
-        body = await door.body(request)
-        content = await door.work(lambda: door.answered(analyst, kind, body))
+        async with door.body(request) as body:
+            content = await door.work(lambda: door.answered(analyst, kind, body))
         return Response(content, media_type=kind)
 
     @app.get(

@@ -43,6 +43,7 @@ KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:+-]{0,199}")
 MOST_EPSILON: Final = 1e100
 """No loss is larger: sums of any number of them stay within doubles."""
 
+_JSON: Final = 2**24
 _CELLS: Final = 2**24  # boxes times attributes: what a batch may hold once it is spread out
 _NARROW: Final = (np.int8, np.int16, np.int32)
 _EXACT: Final = 2**53  # whole numbers up to here are exact as doubles, and may be written so
@@ -58,16 +59,19 @@ class Limits:
         answers: The most answers to one batch, repeats counted.
         boxes: The most boxes in one batch.
         body: The most bytes of one request.
+        json: The most bytes of one request in JSON, which takes far more room once it is read.
     """
 
     answers: int
     boxes: int
     body: int
+    json: int = _JSON
 
     @staticmethod
     def of(schema: Schema, answers: int, body: int) -> Limits:
         """Return limits that fit a table: the more attributes, the fewer boxes."""
-        return Limits(answers, min(4 * answers, max(_CELLS // len(schema), 1024)), body)
+        boxes = min(4 * answers, max(_CELLS // len(schema), 1024))
+        return Limits(answers, boxes, body, min(body, _JSON))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +196,17 @@ def _written(low: int, high: int) -> object:
     return [None if low == MISSING else low, None if high == INFINITE else high]
 
 
-def decode_batch(body: bytes, schema: Schema, limits: Limits) -> Asked:
+def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Asked:
     """Read a batch from JSON.
 
     Raises:
         FieldError: Something in it is malformed; names the field.
         TooLarge: It asks for more than the limits allow.
     """
+    if len(body) > limits.json:
+        raise TooLarge(
+            f"a body in JSON may have at most {limits.json} bytes: split it, or use Arrow"
+        )
     top = _object(_parsed(body), "", _TOP)
     key = top.get("key")
     if not isinstance(key, str):
@@ -255,7 +263,7 @@ def check_size(answers: int, boxes: int, limits: Limits) -> None:
             raise TooLarge(f"a batch may ask for at most {most} {what}: split it")
 
 
-def _parsed(body: bytes) -> object:
+def _parsed(body: bytes | bytearray) -> object:
     try:
         return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):  # also what is not UTF-8, and numbers without end

@@ -105,7 +105,7 @@ def _stream(pa: Any, record: Any) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def decode_batch(body: bytes, schema: Schema, limits: Limits) -> Asked:
+def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Asked:
     """Read a batch from an Arrow stream; arrays that are wide enough are not copied.
 
     Raises:
@@ -160,7 +160,7 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
     return Asked(key[0].as_py(), replace(batch, epsilon=epsilon))
 
 
-def _record(body: bytes, what: str) -> Any:
+def _record(body: bytes | bytearray, what: str) -> Any:
     """Return the one record batch of a stream, checked and without any compression."""
     pa = pyarrow()
     try:
