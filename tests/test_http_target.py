@@ -36,6 +36,7 @@ PLAIN = {
         "largest_boxes": 100,
         "largest_body": 10**6,
         "largest_json": 10**6,
+        "largest_pairs": 10**6,
         "arrow": False,
     },
 }

@@ -24,7 +24,7 @@ from worlds import attributes, boxes_of, schemas
 pa = pytest.importorskip("pyarrow")
 
 SCHEMA = thinveil.people(20).schema
-LIMITS = Limits(1000, 2000, 10**6)
+LIMITS = Limits(1000, 2000, 10**6, 10**6, 500_000)
 ENDS = st.one_of(
     st.integers(-9, 9), st.sampled_from([MISSING, LOWEST, INFINITE, LIMIT, 2**40, 300, -70_000])
 )
@@ -239,6 +239,8 @@ def test_what_is_malformed_is_named(body, field):
         written(repeats=10**300),
         written(questions=[{**QUESTION, "repeats": 600}] * 2),
         written(questions=[{**QUESTION, "boxes": [{"age": [1, 2]}] * 2001}]),
+        written(questions=[{**QUESTION, "boxes": [{"age": [1, 2]}] * 800}]),
+        written(questions=[{**QUESTION, "boxes": [{"age": [1, 2]}] * 500}] * 3),
     ],
 )
 def test_what_is_too_large_is_refused_before_it_is_made(body):
@@ -274,6 +276,9 @@ def stream(changes=(), options=None, rows=1, times=1):
         for _ in range(times):
             writer.write_batch(record.slice(0, rows))
     return sink.getvalue().to_pybytes()
+
+
+BOXES = ("cell", "column", "low", "high")
 
 
 def numbers(*values, kind="int64"):
@@ -362,6 +367,7 @@ def test_a_stream_that_makes_no_batch_is_refused(changes):
         {"repeats": numbers(501)},
         {"cell": numbers(*[0] * 2001)},
         {"threshold": numbers(*[0] * 1001)},
+        {"sizes": numbers(1, 800), **{name: numbers(*[0] * 801) for name in BOXES}},
     ],
 )
 def test_a_stream_that_is_too_large_is_refused(changes):

@@ -184,7 +184,11 @@ class HttpTarget:
         """Send a batch, or its two halves where it is too large."""
         batch, limits = asked.batch, self._limits
         body: bytes | memoryview = b""
-        fits = batch.queries <= limits.answers and len(batch.cell) <= limits.boxes
+        fits = (
+            batch.queries <= limits.answers
+            and len(batch.cell) <= limits.boxes
+            and _pairs(batch) <= limits.pairs
+        )
         if fits:
             body = (
                 wire_arrow.encode_batch(asked)
@@ -332,7 +336,7 @@ def _facts(response: Any) -> tuple[PublicFacts, str, Limits, bool]:
     try:
         service, limits = plain["service"], plain["limits"]
         facts = facts_from_plain(plain)
-        sizes = [limits[f"largest_{what}"] for what in ("batch", "boxes", "body", "json")]
+        sizes = [limits[f"largest_{what}"] for what in ("batch", "boxes", "body", "json", "pairs")]
         if any(type(size) is not int or size < 1 for size in sizes) or plain["format"] != 1:
             raise ValueError
         if not isinstance(service, str) or not KEY.fullmatch(service):
@@ -391,6 +395,14 @@ def _key(batch: QueryBatch) -> str:
     if KEY.fullmatch(key) and len(key) <= 100:
         return key
     return hashlib.blake2b(repr(batch.key).encode(), digest_size=16).hexdigest()
+
+
+def _pairs(batch: QueryBatch) -> int:
+    """Return how many pairs of boxes the questions of a batch have, where there are unions."""
+    if batch.offsets is None:
+        return 0
+    sizes = np.diff(batch.offsets)
+    return int(np.dot(sizes, sizes))
 
 
 def _halves(batch: QueryBatch) -> tuple[QueryBatch, QueryBatch]:

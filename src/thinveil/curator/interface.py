@@ -164,6 +164,7 @@ def _facts() -> dict[str, Any]:
                     "largest_boxes": sizes,
                     "largest_body": {"description": "Bytes.", **sizes},
                     "largest_json": {"description": "Bytes, where the body is JSON.", **sizes},
+                    "largest_pairs": {"description": "Boxes of one question, squared.", **sizes},
                     "arrow": {"description": "Whether Arrow is spoken.", "type": "boolean"},
                 }
             ),

@@ -270,6 +270,7 @@ def app_of(
             "largest_boxes": limits.boxes,
             "largest_body": limits.body,
             "largest_json": limits.json,
+            "largest_pairs": limits.pairs,
             "arrow": find_spec("pyarrow") is not None,
         },
     }

@@ -60,12 +60,15 @@ class Limits:
         boxes: The most boxes in one batch.
         body: The most bytes of one request.
         json: The most bytes of one request in JSON, which takes far more room once it is read.
+        pairs: The most pairs of boxes within questions, a box with itself included: all of them
+            may have to be compared.
     """
 
     answers: int
     boxes: int
     body: int
     json: int = _JSON
+    pairs: int = 2**26
 
     @staticmethod
     def of(schema: Schema, answers: int, body: int) -> Limits:
@@ -214,13 +217,13 @@ def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Ask
     questions = _list(top.get("questions"), "questions")
     if not questions:
         raise FieldError("questions", "a batch needs at least one question")
-    check_size(len(questions), 0, limits)
+    check_size(len(questions), 0, 0, limits)
     column_of = {name: column for column, name in enumerate(schema.names)}
     usual_repeats = _repeats(top.get("repeats", 1), "repeats")
     usual_epsilon = _epsilon(top.get("epsilon"), "epsilon")
     asked: list[tuple[list[dict[int, Range]], int]] = []
     repeats, epsilons = [], []
-    answers = boxes = 0
+    answers = boxes = pairs = 0
     for number, given in enumerate(questions):
         where = f"questions[{number}]"
         question = _object(given, where, _QUESTION)
@@ -228,8 +231,8 @@ def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Ask
         if not union:
             raise FieldError(f"{where}.boxes", "every question needs at least one box")
         wanted = _repeats(question.get("repeats", usual_repeats), f"{where}.repeats")
-        answers, boxes = answers + wanted, boxes + len(union)
-        check_size(answers, boxes, limits)
+        answers, boxes, pairs = answers + wanted, boxes + len(union), pairs + len(union) ** 2
+        check_size(answers, boxes, pairs, limits)
         asked.append(
             (
                 [
@@ -249,7 +252,7 @@ def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Ask
     return Asked(key, replace(batch, epsilon=_losses(epsilons)))
 
 
-def check_size(answers: int, boxes: int, limits: Limits) -> None:
+def check_size(answers: int, boxes: int, pairs: int, limits: Limits) -> None:
     """Refuse a batch that is larger than a service takes at once.
 
     Raises:
@@ -258,9 +261,10 @@ def check_size(answers: int, boxes: int, limits: Limits) -> None:
     for size, most, what in (
         (answers, limits.answers, "answers"),
         (boxes, limits.boxes, "boxes"),
+        (pairs, limits.pairs, "pairs of boxes within questions"),
     ):
         if size > most:
-            raise TooLarge(f"a batch may ask for at most {most} {what}: split it")
+            raise TooLarge(f"a batch may have at most {most} {what}: split it")
 
 
 def _parsed(body: bytes | bytearray) -> object:

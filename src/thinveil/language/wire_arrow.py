@@ -126,20 +126,21 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
         raise FieldError("", "a column of the record batch stands twice")
     lists = {name: _whole_numbers(record, name) for name in _LISTS}
     boxes, questions = len(lists["cell"]), len(lists["threshold"])
-    check_size(questions, boxes, limits)
+    check_size(questions, boxes, 0, limits)
     repeats = _one_or_each(lists["repeats"], questions, "repeats")
     if repeats is None or np.min(repeats) < 1:
         raise FieldError("repeats", "must be at least 1")
     if np.max(repeats) > limits.answers:
-        raise TooLarge(f"a batch may ask for at most {limits.answers} answers: split it")
+        raise TooLarge(f"a batch may have at most {limits.answers} answers: split it")
     answers = int(np.sum(repeats)) * (1 if isinstance(repeats, np.ndarray) else questions)
-    check_size(answers, boxes, limits)
+    check_size(answers, boxes, 0, limits)
     epsilon = _one_or_each(_losses(record), questions, "epsilon")
     sizes = lists["sizes"]
     if len(sizes) and (
         len(sizes) != questions or sizes.min() < 1 or sizes.max() > boxes or sizes.sum() != boxes
     ):
         raise FieldError("sizes", "must share the boxes out over the questions")
+    check_size(answers, boxes, int(np.dot(sizes, sizes)), limits)
     cells, cell = _cells(lists, len(schema))
     column = lists["column"]
     if len(column) and (column.min() < WHOLE or column.max() >= len(schema)):
