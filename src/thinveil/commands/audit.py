@@ -16,7 +16,7 @@ from rich.text import Text
 from thinveil.attacker.care import TESTS
 from thinveil.attacker.strategies import STRATEGIES, USUAL
 from thinveil.audit.audit import audit, how_to_go_on
-from thinveil.audit.options import ATTACKS, UNIVERSES, Options, own_settings
+from thinveil.audit.options import ATTACKS, Options, own_settings
 from thinveil.audit.schedule import SPLITS
 from thinveil.audit.sources import truth_of
 from thinveil.audit.targets import Target
@@ -27,7 +27,7 @@ from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
-    known_mechanism,
+    mechanism_options,
     open_table,
     pairs,
     place_options,
@@ -40,7 +40,6 @@ from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts
 from thinveil.curator.reading import missing_texts, read_columns
 from thinveil.errors import TranscriptError, UsageError
-from thinveil.language.claims import MECHANISMS, POSTS
 from thinveil.language.compiling import COMPILED
 from thinveil.report.progress import progress
 from thinveil.report.table import write_table
@@ -70,29 +69,13 @@ _PLAIN_SETTINGS = (
 
 @click.command("audit")
 @click.argument("source", required=False)
-@click.option(
-    "--mechanism",
-    callback=known_mechanism,
-    metavar="NAME",
-    default="idp",
-    show_default=True,
-    help=f"One of {', '.join(MECHANISMS)}; or a plug-in's.",
-)
-@click.option("--k", default=1, show_default=True, help="The group size of IDP.")
-@click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")
-@click.option("--post", type=click.Choice(POSTS), help="Round noisy answers.")
+@mechanism_options
 @click.option("--epsilons", metavar="E1,..,EK", help="The original Group IDP losses, for the run.")
 @click.option("--epsilon-per-query", metavar="EPS", help="Claimed loss of each answer. [1e-10]")
 @click.option("--epsilon", metavar="EPS", help="Claimed loss of all answers together.")
 @click.option("--split", type=click.Choice(SPLITS), help="How --epsilon is shared. [shrinking]")
 @click.option("--answers", type=int, metavar="N", help="Over how many, for --split equal.")
 @click.option("--cap", metavar="EPS", help="Refuse what would pass this claimed loss.")
-@click.option("--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share.")
-@click.option("--max-queries", type=int, metavar="N", help="Give at most so many answers.")
-@click.option("--cache", is_flag=True, help="Give the same question the same answer, charged once.")
-@click.option(
-    "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
-)
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=USUAL, show_default=True)
 @click.option("--effort", type=int, metavar="N", help="Thrifty: hypotheses in a window. [1024]")
 @click.option("--windows", type=int, metavar="N", help="Thrifty: windows side by side. [512]")

@@ -12,11 +12,12 @@ import click
 from rich.console import Console
 
 from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
+from thinveil.audit.options import UNIVERSES
 from thinveil.audit.sources import ENGINES, kind_of, opened, reading
 from thinveil.audit.targets import Target
 from thinveil.curator.dataset import Dataset, Held
 from thinveil.errors import OutputError, UsageError
-from thinveil.language.claims import MECHANISMS
+from thinveil.language.claims import MECHANISMS, POSTS
 from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
 
@@ -84,6 +85,46 @@ def write_json(json_file: str | None, content: Any) -> None:
         Path(json_file).write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"--json {json_file}: {error.strerror}") from None
+
+
+def mechanism_options(command: _F) -> _F:
+    """Add the options that describe a curator: its mechanism and its policies."""
+    for option in reversed(
+        (
+            click.option(
+                "--mechanism",
+                callback=known_mechanism,
+                metavar="NAME",
+                default="idp",
+                show_default=True,
+                help=f"One of {', '.join(MECHANISMS)}; or a plug-in's.",
+            ),
+            click.option("--k", default=1, show_default=True, help="The group size of IDP."),
+            click.option(
+                "--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon."
+            ),
+            click.option("--post", type=click.Choice(POSTS), help="Round noisy answers."),
+            click.option(
+                "--universe",
+                type=click.Choice(UNIVERSES[::-1]),
+                default="unbounded",
+                show_default=True,
+            ),
+            click.option(
+                "--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share."
+            ),
+            click.option(
+                "--max-queries", type=int, metavar="N", help="Give at most so many answers."
+            ),
+            click.option(
+                "--cache",
+                is_flag=True,
+                help="Give the same question the same answer, charged once.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 def care_options(command: _F) -> _F:

@@ -19,11 +19,11 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.audit.options import UNIVERSES, Options
+from thinveil.audit.options import Options
 from thinveil.audit.targets import Target
 from thinveil.commands.common import (
     consoles,
-    known_mechanism,
+    mechanism_options,
     open_table,
     place_options,
     reading_options,
@@ -32,7 +32,6 @@ from thinveil.curator.accounts import Accounts
 from thinveil.curator.analysts import analyst_named, budget_of
 from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
 from thinveil.errors import MissingExtra, OutputError, UsageError
-from thinveil.language.claims import MECHANISMS, POSTS
 
 PORT: Final = 8321
 FIRST: Final = "analyst"
@@ -41,23 +40,7 @@ FIRST: Final = "analyst"
 
 @click.command("serve")
 @click.argument("table", required=False)
-@click.option(
-    "--mechanism",
-    callback=known_mechanism,
-    metavar="NAME",
-    default="idp",
-    show_default=True,
-    help=f"One of {', '.join(MECHANISMS)}; or a plug-in's.",
-)
-@click.option("--k", default=1, show_default=True, help="The group size of IDP.")
-@click.option("--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon.")
-@click.option("--post", type=click.Choice(POSTS), help="Round noisy answers.")
-@click.option(
-    "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
-)
-@click.option("--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share.")
-@click.option("--max-queries", type=int, metavar="N", help="Give each analyst at most so many.")
-@click.option("--cache", is_flag=True, help="Give the same question the same answer, charged once.")
+@mechanism_options
 @click.option("--budget", metavar="EPS", help=f"Of the first analyst, called {FIRST}. [1]")
 @click.option("--analyst", multiple=True, metavar="NAME=BUDGET", help="Another analyst.")
 @click.option("--new-token", multiple=True, metavar="NAME", help="Replace an analyst's token.")
