@@ -291,3 +291,30 @@ def test_a_schema_is_drafted_for_a_table_in_a_database(files, capsys):
     assert audited("data", "--schema", "database.toml", "--truth", "self")["exact"]
     assert run(["schema", "http://127.0.0.1:1"]) == 2
     assert run(["schema", "people.csv", "--table", "x"]) == 2
+
+
+def test_a_service_does_not_hand_its_rows_out(service, capsys):
+    assert run(["audit", service.url, "--truth", "self"]) == 2
+    assert "does not hand its rows out" in capsys.readouterr().err
+
+
+def test_a_transcript_of_another_service_is_refused(service, tmp_path, monkeypatch, capsys):
+    words = ["--attack", "column", "--column", "job", "--transcript", "t"]
+    assert run(["audit", service.url, *words]) == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    with served(DATA, thinveil.idp(), other, {"analyst": "1"}, Settings(rate=1e9)) as found:
+        monkeypatch.setenv("THINVEIL_TOKEN", found.tokens["analyst"])
+        assert run(["audit", found.url, "--resume", "t"]) == 1
+        assert found.get("/ledger").json()["answers"] == 0
+    assert "another table or target" in capsys.readouterr().err
+
+
+def test_a_changed_table_is_refused(files, capsys):
+    words = ["--attack", "column", "--column", "age", "--transcript", "t"]
+    assert run(["audit", "sqlite://people.sqlite", *words]) == 0
+    with closing(sqlite3.connect("people.sqlite")) as base:
+        base.execute("UPDATE people SET age = age + 1 WHERE rowid = 1")
+        base.commit()
+    assert run(["audit", "--resume", "t"]) == 1
+    assert "another table or target" in capsys.readouterr().err
