@@ -28,7 +28,7 @@ from thinveil.curator.counting import ScanCounter
 from thinveil.curator.database import DatabaseTable, open_database
 from thinveil.curator.sessions import Session
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
-from thinveil.language.queries import Codes, QueryBatch, batch_of
+from thinveil.language.queries import Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING
 from worlds import ranges
 
@@ -108,6 +108,23 @@ def test_cells_of_very_many_shapes(place: Place) -> None:
     batch = batch_of([([box], 0) for box in boxes])
     with DatabaseTable.of(place(from_codes(codes))) as table:
         assert table.counter().count(batch).tolist() == ScanCounter(codes).count(batch).tolist()
+
+
+def test_more_tables_at_once_than_are_kept(place: Place) -> None:
+    rng = np.random.default_rng(4)
+    codes = np.asfortranarray(rng.integers(-2, 3, (60, 8)))
+    low = np.full((8, 3), MISSING)
+    high = np.full((8, 3), INFINITE)
+    for shape in range(8):  # each cell fixes other columns
+        fixed = [column for column in range(3) if shape >> column & 1]
+        low[shape, fixed], high[shape, fixed] = codes[shape, fixed], codes[shape, fixed] + 1
+    cell, column = (each.ravel() for each in np.meshgrid(np.arange(8), np.arange(3, 8)))
+    zeros = np.zeros(40, np.int64)
+    batch = QueryBatch(Cells((0, 1, 2), low, high), cell, column, zeros - 1, zeros + 1, zeros)
+    with DatabaseTable.of(place(from_codes(codes))) as table:
+        counter = table.counter()
+        for _ in range(3):
+            assert counter.count(batch).tolist() == ScanCounter(codes).count(batch).tolist()
 
 
 SCHEMAS: dict[str, tuple[Any, Any, Any]] = {
@@ -279,6 +296,17 @@ def test_a_ready_table_of_ibis_is_audited_and_stays_open() -> None:
         assert "thinveil" in str(names)
     names = memory.get_backend().con.execute("SHOW ALL TABLES").fetchall()
     assert "thinveil" not in str(names)
+
+
+def test_a_connection_of_somebody_else_keeps_its_settings() -> None:
+    connection = ibis.duckdb.connect()
+    connection.con.execute("SET TimeZone = 'Asia/Tokyo'")
+    connection.con.execute("CREATE TABLE t AS SELECT TIMESTAMPTZ '2020-01-01 10:00:00+09' AS z")
+    with DatabaseTable.of(connection.table("t")) as table:
+        assert table.to_dataset().rows() == [(dt.datetime(2020, 1, 1, 1),)]
+    ((zone,),) = connection.con.execute("SELECT current_setting('TimeZone')").fetchall()
+    assert zone == "Asia/Tokyo"
+    connection.disconnect()
 
 
 def test_no_record_is_fetched_unless_it_is_allowed(

@@ -26,7 +26,10 @@ from thinveil.language.schema import INFINITE, LIMIT, MISSING
 _FREE: Final = 0
 _RANGE: Final = -1
 _MANY_SHAPES: Final = 12
-_KEPT: Final = 24
+_LARGE: Final = 2_000_000
+_KEPT: Final = 24  # temporary tables
+_KEPT_OF_LARGE: Final = 4
+_MANY_STATEMENTS: Final = 1000
 
 Digit = tuple[int, int]
 """A column and the width at which it is looked at."""
@@ -55,8 +58,9 @@ class DatabaseCounter:
         self._codes = codes
         self._records = records
         self._where = where
-        self._groups = _Kept(_KEPT, session.drop)
-        self._stages = _Kept(_KEPT, session.drop)
+        most = _KEPT if records < _LARGE else _KEPT_OF_LARGE
+        self._groups = _Kept(most, session.drop)
+        self._stages = _Kept(most, session.drop)
         self._sent: dict[tuple[str, ...], Any] = {}
         self._statements: dict[Hashable, str] = {}
         self._last = b""
@@ -114,7 +118,12 @@ class DatabaseCounter:
                 key.append((layout, number, branch.groups.get_name()))
         if (known := tuple(key)) not in self._statements:
             self._statements[known] = self._session.sql(*(_counted(*part) for part in parts))
-        return self._session.codes(self._statements[known], 2)
+        found = self._session.codes(self._statements[known], 2)
+        self._groups.trim()
+        self._stages.trim()
+        if len(self._statements) > _MANY_STATEMENTS:
+            self._statements.clear()
+        return found
 
     def _by_value(self, cells: Cells, asked: _Asked) -> list[_Branch]:
         """Join boxes to groups of records by the values that their cells fix."""
@@ -339,7 +348,7 @@ def _digit(code: Any, width: int) -> Any:
 
 
 class _Kept(OrderedDict[Hashable, Any]):
-    """A few temporary tables by key; the one not used for longest is dropped first."""
+    """Temporary tables by key; of too many, those not used for longest are dropped."""
 
     def __init__(self, most: int, drop: Callable[[Any], None]) -> None:
         super().__init__()
@@ -347,10 +356,12 @@ class _Kept(OrderedDict[Hashable, Any]):
         self._drop = drop
 
     def get_or(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        if key in self:
-            self.move_to_end(key)
-        else:
+        if key not in self:
             self[key] = make()
-            if len(self) > self._most:
-                self._drop(self.popitem(last=False)[1])
+        self.move_to_end(key)
         return self[key]
+
+    def trim(self) -> None:
+        """Drop what is too much, once the statement that may need it is done."""
+        while len(self) > self._most:
+            self._drop(self.popitem(last=False)[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -29,8 +29,13 @@ class Engine(Protocol):
         """What people call it."""
         ...
 
-    def prepare(self) -> None:
-        """Set what the session needs."""
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What a session must have set, by name."""
+        ...
+
+    def change(self, name: str, value: str) -> str:
+        """Change a setting and return what it was."""
         ...
 
     def upload(self, name: str, columns: Arrays) -> None:
@@ -62,14 +67,16 @@ class DuckDB:
     """In this process; larger tables than memory are spilled to a temporary folder."""
 
     name = "DuckDB"
+    settings: ClassVar = {"TimeZone": "UTC", "preserve_insertion_order": "false"}  # saves memory
 
     def __init__(self, backend: Any) -> None:
         self._connection = backend.con
 
-    def prepare(self) -> None:
-        """Times are UTC; the order of rows does not matter, which saves memory."""
-        self._connection.execute("SET TimeZone = 'UTC'")
-        self._connection.execute("SET preserve_insertion_order = false")
+    def change(self, name: str, value: str) -> str:
+        """Change a setting and return what it was."""
+        ((before,),) = self.rows(f"SELECT current_setting('{name}')")
+        self._connection.execute(f"SET {name} = '{value}'")
+        return str(before)
 
     def upload(self, name: str, columns: Arrays) -> None:
         """Show DuckDB the arrays where they are."""
@@ -102,13 +109,15 @@ class SQLite:
     """A file; temporary tables live in a temporary file of their own."""
 
     name = "SQLite"
+    settings: ClassVar[dict[str, str]] = {}
 
     def __init__(self, backend: Any) -> None:
         self._connection = backend.con
         self._sent: set[str] = set()
 
-    def prepare(self) -> None:
-        """Nothing is to be set."""
+    def change(self, name: str, value: str) -> str:
+        """There is nothing to be set."""
+        return value
 
     def upload(self, name: str, columns: Arrays) -> None:
         """Insert all rows by one prepared statement."""
@@ -157,15 +166,17 @@ class PostgreSQL:
     """A server; arrays go in by COPY in the binary format."""
 
     name = "PostgreSQL"
+    settings: ClassVar = {"TimeZone": "UTC", "DateStyle": "ISO", "jit": "off"}
 
     def __init__(self, backend: Any) -> None:
         self._connection = backend.con
         self._sent: set[str] = set()
 
-    def prepare(self) -> None:
-        """Times are UTC; statements are short, so compiling them does not pay."""
-        for setting in ("timezone = 'UTC'", "jit = off", "client_min_messages = warning"):
-            self._run(f"SET {setting}")
+    def change(self, name: str, value: str) -> str:
+        """Change a setting and return what it was."""
+        ((before,),) = self.rows(f"SELECT current_setting('{name}')")
+        self._run(f"SET {name} = '{value}'")
+        return str(before)
 
     def upload(self, name: str, columns: Arrays) -> None:
         """Copy all rows into a temporary table."""
@@ -228,14 +239,17 @@ class Spark:
     """A cluster, or threads of this machine; temporary tables are checkpoints with a name."""
 
     name = "Spark"
+    settings: ClassVar = {"spark.sql.session.timeZone": "UTC"}
 
     def __init__(self, backend: Any) -> None:
         self._session = backend._session
         self._kept: dict[str, Any] = {}
 
-    def prepare(self) -> None:
-        """Times are UTC."""
-        self._session.conf.set("spark.sql.session.timeZone", "UTC")
+    def change(self, name: str, value: str) -> str:
+        """Change a setting and return what it was."""
+        before = self._session.conf.get(name)
+        self._session.conf.set(name, value)
+        return str(before)
 
     def upload(self, name: str, columns: Arrays) -> None:
         """Make a data frame of the arrays and name it."""

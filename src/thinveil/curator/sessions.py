@@ -44,7 +44,9 @@ class Session:
         self._names: dict[str, None] = {}
         self._made = 0
         self._forget: Callable[[], object] = lambda: None
-        self.engine.prepare()
+        self._before = {
+            name: self.engine.change(name, value) for name, value in self.engine.settings.items()
+        }
 
     def spill(self, limit: str) -> None:
         """Let DuckDB hold so much in memory and the rest in a temporary folder."""
@@ -112,6 +114,9 @@ class Session:
             with suppress(Exception):  # a server that is gone has dropped them itself
                 self.engine.drop(name)
         self._names.clear()
+        for name, value in self._before.items():
+            with suppress(Exception):
+                self.engine.change(name, value)
         if self._owned:
             with suppress(Exception):
                 self.engine.close()
