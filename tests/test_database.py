@@ -6,6 +6,7 @@ import datetime as dt
 import sqlite3
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -397,6 +398,22 @@ def test_the_fingerprint_is_of_the_records_in_any_order() -> None:
     found = {digest(each, every) for each in (one, two) for every in changed}
     assert len(found) == len(changed)
     assert base not in found
+
+
+def test_several_threads_may_ask(tmp_path: Path) -> None:
+    codes = load(mixed(80).select([0, 5])).codes
+    batches = batches_for(codes, 2, 8)
+    path = tmp_path / "table.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (a INTEGER, b INTEGER)")
+    rows = [[None if each == MISSING else each for each in row] for row in codes.tolist()]
+    connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    connection.commit()
+    connection.close()
+    with open_database(f"sqlite://{path}") as table, ThreadPoolExecutor(4) as pool:
+        counter = table.counter()
+        found = pool.map(lambda batch: counter.count(batch).tolist(), batches * 3)
+        assert list(found) == [ScanCounter(codes).count(batch).tolist() for batch in batches] * 3
 
 
 # ---- addresses

@@ -49,17 +49,14 @@ def connected(address: str, table: str | None, dialect: Dialect) -> tuple[Sessio
     kind, rest = match[1].lower(), match[2]
     if kind == "spark":
         return _spark(address, rest, table)
-    if kind.startswith("postgres"):
-        backend = _connect("postgres", "psycopg", shown(address), address)
-        schema, name = _qualified(backend, table)
-    else:
-        backend = _local(kind, rest)
-        schema, name = None, table
+    where, remote = shown(address), kind.startswith("postgres")
+    backend = _server(where, address) if remote else _local(kind, rest)
     session = Session(backend, owned=True)
     try:
         if kind == "duckdb":
             session.spill(memory_limit())
-        return session, _table(backend, name, schema, shown(address))
+        schema, name = _qualified(backend, table) if remote else (None, table)
+        return session, _table(backend, name, schema, where)
     except BaseException:
         session.close()
         raise
@@ -77,8 +74,8 @@ def _ibis(module: str, driver: str, extra: str) -> Any:
         raise MissingExtra("A table in a database", "databases") from None
 
 
-def _connect(module: str, driver: str, where: str, address: str) -> Any:
-    backend = _ibis(module, driver, "postgres")
+def _server(where: str, address: str) -> Any:
+    backend = _ibis("postgres", "psycopg", "postgres")
     try:
         # psycopg reads the address itself: sockets, services and options work as in psql.
         import psycopg
@@ -113,7 +110,7 @@ def _local(kind: str, path: str) -> Any:
         import sqlite3
 
         uri = Path(path).resolve().as_uri() + "?mode=ro"
-        return backend.from_connection(sqlite3.connect(uri, uri=True))
+        return backend.from_connection(sqlite3.connect(uri, uri=True, check_same_thread=False))
     except Exception as error:
         raise DataError(
             f"{kind}://{path}: cannot be opened ({type(error).__name__}): see that it is such a "

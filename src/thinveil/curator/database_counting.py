@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +29,7 @@ _RANGE: Final = -1
 _MANY_SHAPES: Final = 12
 _LARGE: Final = 2_000_000
 _KEPT: Final = 24  # temporary tables
-_KEPT_OF_LARGE: Final = 4
+_KEPT_OF_LARGE: Final = 8
 _MANY_STATEMENTS: Final = 1000
 
 Digit = tuple[int, int]
@@ -59,10 +60,12 @@ class DatabaseCounter:
         self._records = records
         self._where = where
         most = _KEPT if records < _LARGE else _KEPT_OF_LARGE
+        self._values = _Kept(len(codes.columns), session.drop)
         self._groups = _Kept(most, session.drop)
         self._stages = _Kept(most, session.drop)
         self._sent: dict[tuple[str, ...], Any] = {}
         self._statements: dict[Hashable, str] = {}
+        self._one_at_a_time = Lock()
         self._last = b""
         self._shapes: tuple[bytes, list[Shape], Codes] = (b"", [], np.empty(0, np.int64))
         self._apart: tuple[bytes, bool] = (b"", False)
@@ -73,7 +76,7 @@ class DatabaseCounter:
         Raises:
             TargetError: The database failed.
         """
-        with counting(self._where):
+        with self._one_at_a_time, counting(self._where):
             return batch.total(self._boxes(batch))
 
     def _boxes(self, batch: QueryBatch) -> Codes:
@@ -164,7 +167,8 @@ class DatabaseCounter:
             index += [key for key in keys if key[0] == "r"]
             return self._session.keep(grouped, index=index)
 
-        return self._groups.get_or((shape, column), make)
+        alone = not (shape.fixed or shape.ranged)  # the values of one column: always kept
+        return (self._values if alone else self._groups).get_or((shape, column), make)
 
     def _stage(self, cells: Cells, column: int) -> Any:
         """Return the groups of records of all cells, by the number of the cell."""
