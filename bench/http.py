@@ -37,9 +37,9 @@ def measure(path: Path, quick: bool) -> list[Figure]:
         serving(path, quick, Path(folder)) as (url, token),
     ):
         for what, some, clients in (
-            (f"batches of at least {LARGE:,} questions", large, 1),
-            ("all batches of the adaptive attack", batches, 1),
-            (f"all batches, {CLIENTS} clients", batches, CLIENTS),
+            ("all batches of the adaptive attack, indexes built on the way", batches, 1),
+            (f"its batches of at least {LARGE:,} questions", large, 1),
+            (f"all its batches, {CLIENTS} clients", batches, CLIENTS),
         ):
             if some:
                 figures.append(_speed(url, token, some, what, clients))
@@ -112,12 +112,12 @@ def _speed(url: str, token: str, batches: list[QueryBatch], what: str, clients: 
     def send(number: int) -> None:
         with closing(HttpTarget(url, token)) as target:
             for place, batch in enumerate(batches[number::clients]):
-                target.answer(batch.stamped((f"bench {what} {number}", place), batch.epsilon))
+                target.answer(batch.stamped((f"{what} {number}", place), batch.epsilon))
 
     with watch() as took, ThreadPoolExecutor(clients) as pool:
         list(pool.map(send, range(clients)))
     queries = sum(batch.queries for batch in batches)
-    bar = RATE_BAR if what.startswith("batches") else None
+    bar = RATE_BAR if what.startswith("its batches") else None
     return rate(f"over HTTP, {what}", queries, took.seconds, bar, f"{len(batches):,} batches")
 
 
