@@ -269,6 +269,21 @@ def test_differences_too_small_to_see_end_the_attack() -> None:
     assert verdict.run.ending == "undecided"
 
 
+@pytest.mark.parametrize("most", [1, 2, 255, 512])
+@pytest.mark.parametrize("strategy", ["adaptive", "posterior", "thrifty"])
+@pytest.mark.parametrize("noise", ["laplace", "cauchy"])
+def test_constant_noise_that_is_rounded_away_ends_the_attack(
+    noise: Any, strategy: str, most: int
+) -> None:
+    """Nothing is left to see, whatever the strategy; none of them asks for ever."""
+    claim = Claim("hidden", KLocal(1), noise, offset=0.5, post="binary")
+    curator = thinveil.Curator(
+        thinveil.people(8), claim, seed=1, policies=Policies(max_queries=10**6)
+    )
+    verdict = thinveil.audit(curator, strategy=strategy, most_repeats=most)
+    assert verdict.run.ending == "undecided"
+
+
 def test_a_table_too_small_for_the_reach_is_refused() -> None:
     with pytest.raises(UsageError, match="noise reaches 8 records far: below twice that = 16"):
         thinveil.Curator(thinveil.people(15), Claim("steps", Steps(4), "laplace"))

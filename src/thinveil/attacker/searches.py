@@ -238,7 +238,8 @@ class Searches:
         if epsilon is not None:
             self.epsilon = float(np.median(epsilon))
         needed = max(self._speed(True).step, self._speed(False).step)
-        if needed > self._care.most_repeats and self._step >= self._care.most_repeats:
+        most = self._care.most_repeats
+        if needed > most and self._step >= int(most * min(self._patience, 1.0)):
             raise undecided(self._care)
 
     def _lead(self, test: Test, threshold: Codes, answers: Answers, drawn: Codes) -> Floats:
