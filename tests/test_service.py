@@ -486,6 +486,21 @@ def test_serve_refuses_what_cannot_be(tmp_path):
         assert words in " ".join(serve(tmp_path, *arguments)[1].split())
 
 
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
+def test_without_the_extra_nothing_is_made(tmp_path, missing):
+    code = (
+        "import sys, importlib.util as util; find = util.find_spec\n"
+        f"util.find_spec = lambda name, *more: None if name == {missing!r} else find(name, *more)\n"
+        "from thinveil.commands.main import run; sys.exit(run(['serve']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'thinveil[service]'" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_machines_are_warned_of(tmp_path):
     with Process(tmp_path, "--host", "0.0.0.0") as run:
         assert "Warning: 0.0.0.0 can be reached from other machines" in run.printed

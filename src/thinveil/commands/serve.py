@@ -12,6 +12,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import closing
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -66,6 +67,7 @@ def command(table: str | None, **given: Any) -> None:
       thinveil serve people.csv --mechanism idp --k 3 --budget 0.5
       thinveil serve people.csv --analyst ada=0.1 --analyst grace=2
     """
+    _check_extra()
     settings = _settings(given)
     console, notices = consoles(None)
     options = Options(
@@ -96,6 +98,12 @@ def _accounts(
     if isinstance(data, Target):
         raise UsageError("this command needs the table itself: give a file or a database")
     return Accounts(data, options.claim(), path, options.policies())
+
+
+def _check_extra() -> None:
+    """Miss what is missing before a ledger is made and a token is lost."""
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise MissingExtra("A service", "service")
 
 
 def _name_of(table: str) -> str:
@@ -184,10 +192,8 @@ def _loopback(host: str) -> bool:
 
 def _run(app: Any, listener: socket.socket) -> None:
     """Serve until somebody ends it."""
-    try:
-        import uvicorn
-    except ImportError:
-        raise MissingExtra("A service", "service") from None
+    import uvicorn
+
     shown = logging.StreamHandler()
     shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("thinveil.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
