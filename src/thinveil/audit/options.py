@@ -18,6 +18,7 @@ from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilo
 from thinveil.errors import ThinveilError, UsageError
 from thinveil.language.claims import MECHANISMS, POSTS, Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
+from thinveil.language.plugins import mechanism_names
 from thinveil.language.policies import Policies
 from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
 
@@ -301,7 +302,9 @@ def own_settings(facts: PublicFacts) -> dict[str, Any]:
         "cache": policies.cache,
     }
     offset, post = claim.offset or None, None if claim.post == "none" else claim.post
-    for name in MECHANISMS:
+    for name in mechanism_names():
+        if name not in MECHANISMS and not claim.name.startswith(name):
+            continue  # a plug-in that has nothing to do with it is not loaded
         with suppress(ThinveilError):
             if claim_named(name, claim.k or 1, claim.universe, offset=offset, post=post) == claim:
                 return {
