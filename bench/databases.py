@@ -49,7 +49,9 @@ def whole(path: Path, quick: bool, engine: str) -> list[Figure]:
     return figures
 
 
-def parquet(path: Path | None, quick: bool, records: str) -> list[Figure]:
+def parquet(
+    path: Path | None, quick: bool, records: str, strategy: str = "adaptive"
+) -> list[Figure]:
     """Reconstruct three attributes of a synthetic table in Parquet files."""
     size = int(records)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,25 +62,30 @@ def parquet(path: Path | None, quick: bool, records: str) -> list[Figure]:
         if writer.exitcode:
             raise SystemExit("the synthetic table could not be written")
         bytes_ = sum(each.stat().st_size for each in Path(folder).iterdir())
-        what = f"DuckDB, Parquet, {size:,} records ({bytes_ / 1e6:,.0f} MB)"
+        what = f"DuckDB, Parquet, {strategy}, {size:,} records ({bytes_ / 1e6:,.0f} MB)"
         with watch() as opened:
             session, found = connected(folder, None, Dialect())
             schema = Schema(SCHEMA.attributes[:ATTRIBUTES])
             table = DatabaseTable.of(found.select(*schema.names), schema, session=session)
         with table:  # and its session
             figures = [duration(f"{what}: open", opened.seconds)]
-            figures += _attacked(table, what, _counted(session, found, schema), None)
+            truth = _counted(session, found, schema)
+            figures += _attacked(table, what, truth, None, strategy)
     return [*figures, memory(f"{what}: peak memory", MEMORY_BAR)]
 
 
 def _attacked(
-    table: DatabaseTable, what: str, truth: Counter[tuple[int, ...]], bar: int | None
+    table: DatabaseTable,
+    what: str,
+    truth: Counter[tuple[int, ...]],
+    bar: int | None,
+    strategy: str = "adaptive",
 ) -> list[Figure]:
     """Reconstruct the whole table, and hold what was found against the truth."""
     target = Curator(table, idp())
     before = table.statements
     with watch() as took:
-        verdict = audit(target, strategy="adaptive")
+        verdict = audit(target, strategy=strategy)
     asked = table.statements - before
     found = verdict.run.found
     if verdict.run.ending != "complete" or not isinstance(found, TableFound):

@@ -184,9 +184,9 @@ def _reason(error: Exception) -> str:
 
 
 def memory_limit() -> str:
-    """Return half of this machine's memory, at most 6 GiB, as DuckDB wants it."""
+    """Return half of this machine's memory, at most 4 GiB, as DuckDB wants it."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, ValueError, OSError):  # not every system tells
         memory = 2 * 2**30
-    return f"{min(memory, 6 * 2**30) // 2**20}MiB"
+    return f"{min(memory, 4 * 2**30) // 2**20}MiB"
