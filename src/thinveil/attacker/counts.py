@@ -19,8 +19,14 @@ _CANDIDATES: Final = 8
 _FEW: Final = 64  # counts that are so few that each of them may ask several questions a round
 _WIDE: Final = 16  # if it may have more than so many values
 _LARGE: Final = 4096  # records of a table from which on rounds matter more
-_QUARTERS: Final = (0.25, 0.75)
+QUARTERS: Final = (0.25, 0.75)
+"""Where further questions are asked at the same time, where there is hardly any work."""
 _NEAR: Final = 0.5  # windows whose score is this share of the best are asked together
+
+
+def few_of(rules: Rules) -> int:
+    """Return how many counts are so few that each may ask several questions a round."""
+    return 0 if rules.n < _LARGE else _FEW
 
 
 class Counts:
@@ -33,7 +39,7 @@ class Counts:
 
     def __init__(self, rules: Rules, patient: bool = False) -> None:
         self._rules = rules
-        self._few = 0 if patient or rules.n < _LARGE else _FEW
+        self._few = 0 if patient else few_of(rules)
         self.key = np.empty(0, np.int64)
         self._low = np.empty(0, np.int64)
         self._size = np.empty(0, np.int64)
@@ -85,7 +91,7 @@ class Counts:
         wide = np.flatnonzero(self._size > _WIDE) if len(rows) <= self._few else rows[:0]
         if len(wide):  # hardly any work: further questions at the same time save rounds
             more = []
-            for share in _QUARTERS:
+            for share in QUARTERS:
                 at = np.searchsorted(total, before[wide] + share * whole[wide], side="left") - 1
                 inside = np.minimum(np.maximum(at - starts[wide], 0), self._size[wide] - 1)
                 more.append(np.minimum(np.maximum(self._low[wide] + inside, 0), n - 1))

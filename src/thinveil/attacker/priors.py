@@ -42,6 +42,14 @@ def ramp(sizes: Codes) -> Codes:
     return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
+def rough(count: Codes | Floats, s: Codes | Floats, p: Floats) -> Floats:
+    """Return how likely counts of large groups are, up to a constant a group."""
+    q = np.clip(p, _EDGE, 1 - _EDGE)
+    x = (count + 1.0) / (s + 2.0)
+    mass: Floats = np.exp((3.0 * q - 1.0) * np.log(x) + (2.0 - 3.0 * q) * np.log1p(-x))
+    return mass
+
+
 class Spread:
     """Learns how alike the records of groups are, and returns priors for counts."""
 
@@ -77,9 +85,7 @@ class Spread:
                 mass[few] += weight * part
         rest = np.flatnonzero(many)
         if len(rest):
-            x = (count[rest] + 1.0) / (each[rest] + 2.0)
-            q = chance[rest]
-            mass[rest] = np.exp((3.0 * q - 1.0) * np.log(x) + (2.0 - 3.0 * q) * np.log1p(-x))
+            mass[rest] = rough(count[rest], each[rest], chance[rest])
         top = np.maximum.reduceat(mass, starts)
         mass = np.maximum(mass, _LEAST * np.repeat(top, size))
         mass /= np.repeat(np.add.reduceat(mass, starts), size)

@@ -16,6 +16,7 @@ import numpy as np
 from thinveil.attacker.counts import Counts
 from thinveil.attacker.priors import Spread
 from thinveil.attacker.search import Rules, contradiction
+from thinveil.attacker.wide import WideCounts
 from thinveil.language.queries import Codes, Floats
 
 _EDGE: Final = 1e-6  # no side of a split is believed to be less likely than this
@@ -34,6 +35,8 @@ class Splits(ABC):
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.counts = Counts(rules)
+        self.wide = WideCounts(rules)
+        self._wide = 0  # questions about those in this round
         self.spread = Spread()
         self.single = np.empty(0, np.int64)  # nodes of one record, asked at once
         self.bits = 0.0
@@ -108,6 +111,16 @@ class Splits(ABC):
             self._count(nodes[rest], low[rest], high[rest])
 
     def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        wide = self.wide.wanted(low, high)
+        if wide.any():
+            many = nodes[wide]
+            self.wide.begin(many, self.size[many], self.chance[many], low[wide], high[wide])
+            nodes, low, high = nodes[~wide], low[~wide], high[~wide]
+        if len(nodes):
+            self._weigh(nodes, low, high)
+
+    def _weigh(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Weigh each possible count of nodes by itself."""
         mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
         self.counts.begin(nodes, low, high, mass)
 
@@ -143,18 +156,22 @@ class Splits(ABC):
     @property
     def waiting(self) -> bool:
         """Whether there is anything to ask."""
-        return bool(len(self.single) or len(self.counts))
+        return bool(len(self.single) or len(self.counts) or len(self.wide))
 
     def questions(self) -> tuple[Codes, Codes]:
         """Return nodes and thresholds: how many records lie in the lower part of the node?"""
-        alone = np.full(len(self.single), self.rules.threshold(0))
-        if not len(self.counts):
-            return self.single, alone
-        row, threshold = self.counts.ask()
-        return (
-            np.concatenate([self.single, self.counts.key[row]]),
-            np.concatenate([alone, threshold]),
-        )
+        nodes, thresholds = [self.single], [np.full(len(self.single), self.rules.threshold(0))]
+        self._wide = 0
+        if len(self.wide):
+            row, threshold = self.wide.ask()
+            self._wide = len(row)
+            nodes.append(self.wide.key[row])
+            thresholds.append(threshold)
+        if len(self.counts):
+            row, threshold = self.counts.ask()
+            nodes.append(self.counts.key[row])
+            thresholds.append(threshold)
+        return np.concatenate(nodes), np.concatenate(thresholds)
 
     def unions(self) -> tuple[Codes | None, Codes, Codes]:
         """Return questions as unions: where each begins among the nodes, nodes, thresholds."""
@@ -169,8 +186,16 @@ class Splits(ABC):
         self.charge(single, -np.log2(np.where(present == 1, chance, 1 - chance)))
         counted, counts = single[:0], single[:0]
         if len(self.counts):
-            counted, counts, cost = self.counts.tell(zone[asked:])
+            counted, counts, cost = self.counts.tell(zone[asked + self._wide :])
             self.charge(counted, cost)
+        if len(self.wide):
+            narrow, low, high, cost = self.wide.tell(zone[asked : asked + self._wide])
+            self.charge(narrow, cost)
+            known = low == high
+            counted = np.concatenate([counted, narrow[known]])
+            counts = np.concatenate([counts, low[known]])
+            if not known.all():
+                self._weigh(narrow[~known], low[~known], high[~known])
         nodes = np.concatenate([single, counted])
         self.split(nodes, np.concatenate([present, counts]))
 
