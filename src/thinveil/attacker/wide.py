@@ -35,7 +35,7 @@ class WideCounts:
         self._rules = rules
         self._few = few_of(rules)
         steps = np.arange(_OCTAVE * int(np.ceil(np.log2(max(rules.n, 2)))) + 1)
-        self._ladder = np.unique(np.round(2.0 ** (steps / _OCTAVE)).astype(np.int64))
+        self._ladder = np.unique(np.append(0, np.round(2.0 ** (steps / _OCTAVE)).astype(np.int64)))
         self.key = self._low = self._high = self._size = np.empty(0, np.int64)
         self._chance = self._cost = np.empty(0)
 
