@@ -42,6 +42,7 @@ from thinveil.curator.counting import Counter, ScanCounter
 from thinveil.curator.database import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes, QueryBatch
+from thinveil.language.schema import Grid, Schema
 from worlds import ranges
 
 CONTRACT = (
@@ -266,3 +267,9 @@ def test_others_write_while_we_count(connection: Any, place: Place) -> None:
         connection.con.execute("DELETE FROM written")
         assert counter.count(batch).tolist() == [3]
         assert table.digest() == before
+
+
+def test_values_of_a_text_column_do_not_leave_to_be_read_as_numbers(place):
+    table = place(pa.table({"amount": ["31", "57"]}))
+    with pytest.raises(DataError, match=r"'amount' is stored as text.*leave the database"):
+        DatabaseTable.of(table, Schema((Grid("amount"),)))

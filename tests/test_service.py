@@ -17,9 +17,10 @@ from fractions import Fraction
 import httpx
 import numpy as np
 import pytest
+from bench.soaks.openapi import fuzz
 
 import thinveil
-from services import Process, asking, fuzz, question, served
+from services import Process, asking, question, served
 from thinveil.curator.service import Settings
 from thinveil.errors import LedgerError
 from thinveil.language import wire, wire_arrow

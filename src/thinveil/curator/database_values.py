@@ -2,7 +2,8 @@
 
 What comes out is what `load` makes of the same content. Numbers, dates and times are coded by
 arithmetic where they are. Texts are coded by a table of the distinct texts, which is the one
-thing that leaves the database, and only where no schema lists them.
+thing that leaves the database, and only where no schema lists them. Numbers and dates that are
+stored as texts are read by this process where it reads the file itself (text files, SQLite).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categorie
 GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
 
+_HERE: Final = frozenset({"duckdb", "sqlite"})  # databases that are files, read by this process
 _WHOLE_FLOAT: Final = 2**53
 _DAY: Final = 86_400 * 10**6
 _STEPS: Final = (
@@ -166,6 +168,12 @@ def code_table(
             if field.text is None:
                 raise _mismatch(field, attribute)
             if field.kind == "text" and isinstance(attribute, Grid) and field.name not in texts:
+                if session.kind not in _HERE:
+                    raise DataError(
+                        f"column {field.name!r} is stored as text, and the schema says "
+                        f"{attribute.kind}: its values would have to leave the database to be "
+                        "read. Convert it there (in a view, say)"
+                    )
                 texts[field.name] = distinct(session, table, field)
             known = _mapping(attribute, texts.get(field.name), missing)
             codes = np.array(list(known.values()), np.int64)
