@@ -318,3 +318,10 @@ def test_a_changed_table_is_refused(files, capsys):
         base.commit()
     assert run(["audit", "--resume", "t"]) == 1
     assert "another table or target" in capsys.readouterr().err
+
+
+def test_a_data_frame_with_a_column_called_counter_is_a_data_frame():
+    import pandas
+
+    frame = pandas.DataFrame({"counter": [1, 2, 2, 5], "remote": ["a", "b", "a", "a"]})
+    assert thinveil.audit(frame).score.exact

@@ -226,7 +226,7 @@ def held_of(source: Any, schema: Schema | None = None, table: str | None = None)
         if schema is not None:
             raise UsageError("a target brings its own schema")
         return source
-    if isinstance(source, Dataset) or hasattr(source, "counter"):
+    if hasattr(type(source), "counter"):  # a table of ours; a data frame may have such a column
         held: Held = source
         return held
     return opened(source, schema, table)
