@@ -52,7 +52,9 @@ def test_ci_runs_the_commands_as_the_readme_prints_them():
     assert "printed run" in (ROOT / ".ci" / "run").read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/design.md", "docs/mechanisms.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/design.md", "docs/mechanisms.md", "docs/databases.md"]
+)
 def test_python_blocks_run(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
     assert blocks
