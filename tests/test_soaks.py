@@ -101,7 +101,7 @@ def test_no_command_shows_a_confidential_value(tmp_path):
 def test_no_reply_header_or_log_line_shows_a_confidential_value(tmp_path):
     outcome = canary.service_replies(tmp_path)
     assert outcome.broken == []
-    assert outcome.replies > 100
+    assert outcome.replies > 70
 
 
 def test_the_canary_is_seen_where_it_sings():

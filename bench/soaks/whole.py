@@ -146,8 +146,9 @@ def full_disk(folder: Path, quick: bool) -> list[Figure]:
 
 def canaries(folder: Path, quick: bool) -> list[Figure]:
     """Search errors, logs and headers for confidential values."""
+    (folder / "service").mkdir()
     one = canary.wrong_commands(folder)
-    other = canary.service_replies(folder)
+    other = canary.service_replies(folder / "service")
     said = (
         f"{one.commands} commands and {other.replies} replies, "
         f"{one.characters + other.characters:,} characters searched"
