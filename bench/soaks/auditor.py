@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.soaks.processes import finished, thinveil
+from thinveil.audit.transcript import Transcript
 
 
 @dataclass
@@ -21,7 +22,8 @@ class Outcome:
         kills: How often the process was killed.
         runs: How many runs came to their end.
         damaged: How often the end of a transcript was damaged on top of that.
-        noticed: How often the damage was noticed and said.
+        noticed: How often the damage is noticed; else whole frames were cut off.
+        said: In how many runs the attempt that came to its end said so.
         replayed: How many rounds were replayed from transcripts in the last attempts.
         broken: What went wrong.
     """
@@ -30,6 +32,7 @@ class Outcome:
     runs: int = 0
     damaged: int = 0
     noticed: int = 0
+    said: int = 0
     replayed: int = 0
     broken: list[str] = field(default_factory=list)
 
@@ -68,12 +71,18 @@ def killed_auditor(
                 break
             outcome.kills += 1
             if transcript.exists() and rng.integers(4) == 0:
-                outcome.damaged += _damage(transcript, rng)
+                _damage(transcript, rng)
+                outcome.damaged += 1
+                outcome.noticed += _is_noticed(transcript)
+        expected = _is_noticed(transcript)
         found = _audit(folder, name, [source, *options], token, outcome, transcript)
         if found is None or not ended:
             continue
         outcome.runs += 1
         ended.append(found)
+        outcome.said += "was damaged" in found["notice"]
+        if expected and "was damaged" not in found["notice"]:
+            outcome.broken.append(f"{name}: a damaged transcript went on without a word")
         same = (folder / "calm.csv").read_bytes() == (folder / f"{name}.csv").read_bytes()
         if not same:
             outcome.broken.append(f"{name}: another reconstruction than without kills")
@@ -110,11 +119,17 @@ def _audit(
             outcome.broken.append(f"{name}: exit {code}: {errors[-300:]}")
             return None
     found: dict[str, Any] = json.loads(result.read_text())
-    outcome.noticed += "was damaged" in found["notice"]
     return found
 
 
-def _damage(transcript: Path, rng: np.random.Generator) -> int:
+def _is_noticed(transcript: Path) -> bool:
+    """Tell whether a transcript is seen to be damaged."""
+    if not transcript.exists() or b"\n" not in transcript.read_bytes()[:100_000]:
+        return False
+    return bool(Transcript.resume(transcript).notice)
+
+
+def _damage(transcript: Path, rng: np.random.Generator) -> None:
     """Cut, flip or append some bytes at the end of a transcript, as a crash might."""
     data = bytearray(transcript.read_bytes())
     head = data.index(b"\n") + 1
@@ -127,4 +142,3 @@ def _damage(transcript: Path, rng: np.random.Generator) -> int:
     else:
         data += bytes(rng.integers(0, 256, near, np.uint8))
     transcript.write_bytes(data)
-    return 1

@@ -75,8 +75,9 @@ def killed_auditor(folder: Path, quick: bool) -> list[Figure]:
     if stands["answers"] != asked or stands["batches"] != sum(each["rounds"] for each in ended):
         found.broken.append(f"the service answered {stands['answers']}, the runs asked {asked}")
     said = (
-        f"{found.kills} kills, {found.runs} runs finished, {found.damaged} transcripts damaged on "
-        f"top, {found.noticed} cut back with a notice"
+        f"{found.kills} kills, {found.runs} runs finished; {found.damaged} transcripts damaged on "
+        f"top, {found.noticed} noticed (the others lost whole frames), {found.said} finished with "
+        "a notice"
     )
     bar = "same reconstruction, no question answered twice"
     return [_figure("auditing process killed and resumed", said, bar, found.broken)]
