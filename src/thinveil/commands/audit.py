@@ -76,7 +76,13 @@ _PLAIN_SETTINGS = (
 @click.option("--split", type=click.Choice(SPLITS), help="How --epsilon is shared. [shrinking]")
 @click.option("--answers", type=int, metavar="N", help="Over how many, for --split equal.")
 @click.option("--cap", metavar="EPS", help="Refuse what would pass this claimed loss.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), default=USUAL, show_default=True)
+@click.option(
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    default=USUAL,
+    show_default=True,
+    help="How to search; adaptive has the fewest rounds, for databases and services.",
+)
 @click.option("--effort", type=int, metavar="N", help="Thrifty: hypotheses in a window. [1024]")
 @click.option("--windows", type=int, metavar="N", help="Thrifty: windows side by side. [512]")
 @click.option("--boxes-only", is_flag=True, help="Thrifty: no unions of boxes.")
