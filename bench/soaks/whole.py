@@ -76,8 +76,7 @@ def killed_auditor(folder: Path, quick: bool) -> list[Figure]:
         found.broken.append(f"the service answered {stands['answers']}, the runs asked {asked}")
     said = (
         f"{found.kills} kills, {found.runs} runs finished; {found.damaged} transcripts damaged on "
-        f"top, {found.noticed} noticed (the others lost whole frames), {found.said} finished with "
-        "a notice"
+        f"top, {found.noticed} noticed, {found.said} runs finished with a notice"
     )
     bar = "same reconstruction, no question answered twice"
     return [_figure("auditing process killed and resumed", said, bar, found.broken)]
