@@ -43,7 +43,7 @@ def measure(path: Path, quick: bool) -> list[Figure]:
         ):
             if some:
                 figures.append(_speed(url, token, some, what, clients))
-        figures += _whole(url, token, data)
+        figures += _whole(url, token, data, Path(folder))
     return figures
 
 
@@ -121,11 +121,11 @@ def _speed(url: str, token: str, batches: list[QueryBatch], what: str, clients: 
     return rate(f"over HTTP, {what}", queries, took.seconds, bar, f"{len(batches):,} batches")
 
 
-def _whole(url: str, token: str, data: Dataset) -> list[Figure]:
+def _whole(url: str, token: str, data: Dataset, folder: Path) -> list[Figure]:
     """Reconstruct the whole table from outside."""
     with closing(HttpTarget(url, token)) as target:
         with watch() as took:
-            verdict = audit(target, truth=data, strategy="adaptive")
+            verdict = audit(target, truth=data, strategy="adaptive", transcript=folder / "kept")
         if verdict.score is None or not verdict.score.exact:
             raise AssertionError("the attack did not find everything")
         trips = target.trips.to_plain()

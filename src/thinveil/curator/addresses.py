@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import glob
 import importlib.util
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -220,6 +223,13 @@ def _spark(address: str, master: str, table: str | None) -> tuple[Session, Any]:
         ) from None
 
 
+def _passing_folder() -> str:
+    """Return a folder that is gone when this process is."""
+    folder = tempfile.mkdtemp(prefix="thinveil-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def _spark_session(kind: Any, address: str, master: str) -> Any:
     """Start Spark without its web page; a single machine needs few partitions."""
     local = master.startswith("local")
@@ -229,6 +239,8 @@ def _spark_session(kind: Any, address: str, master: str) -> Any:
         settings["spark.sql.shuffle.partitions"] = "4"
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
+        if not Path("spark-warehouse").exists():  # Spark would make one here, and leave it behind
+            settings["spark.sql.warehouse.dir"] = _passing_folder()
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
