@@ -6,6 +6,7 @@ counts and one of a million cost about the same work for each possible value.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -69,7 +70,7 @@ class Counts:
         are looked through at the same time.
         """
         rules = self._rules
-        n, k = rules.n, rules.k
+        n = rules.n
         starts, total = self._cumulated()
         before, whole = total[starts], total[starts + self._size] - total[starts]
         half = np.searchsorted(total, before + 0.5 * whole, side="left") - 1
@@ -78,16 +79,9 @@ class Counts:
         if rules.hidden:
             self._row, self._asked = self._windows(median, starts, total, whole)
             return self._row, self._asked
-        best_gain = np.full(len(rows), -1.0)
-        best = np.zeros(len(rows), np.int64)
-        for each in candidates(median, k):
-            b = np.minimum(np.maximum(each, 0), n - 1)
-            below = self._share(rows, b - k, starts, total) / whole
-            upto = self._share(rows, b + k, starts, total) / whole
-            gain = outcome_entropy(below, upto - below, 1 - upto)
-            better = gain > best_gain + 1e-12
-            best_gain = np.where(better, gain, best_gain)
-            best = np.where(better, b, best)
+        best = best_threshold(
+            median, rules, lambda upto: self._share(rows, upto, starts, total) / whole
+        )
         wide = np.flatnonzero(self._size > _WIDE) if len(rows) <= self._few else rows[:0]
         if len(wide):  # hardly any work: further questions at the same time save rounds
             more = []
@@ -135,18 +129,13 @@ class Counts:
         Returns keys and counts of those that are settled, and the bits that each told.
         """
         rules, b = self._rules, self._asked
-        k = rules.k
         starts, total = self._cumulated()
         whole = total[starts + self._size] - total[starts]
         high = self._low + self._size - 1
         if rules.hidden:
             low, end = self._cut_out(zone == NOISY, starts)
         else:
-            least = np.where(zone == BELOW, 0, np.where(zone == NOISY, b - k + 1, b + k + 1))
-            most = np.where(zone == BELOW, b - k, np.where(zone == NOISY, b + k, rules.n))
-            low, end = self._low.copy(), high
-            np.maximum.at(low, self._row, least)
-            np.minimum.at(end, self._row, most)
+            low, end = narrowed(rules, self._low, high, self._row, b, zone)
         if (low > end).any():
             raise contradiction()
         place = np.repeat(self._low, self._size) + ramp(self._size)
@@ -212,6 +201,37 @@ class Counts:
         self.key, self._low = self.key[~narrow], self._low[~narrow]
         self._size, self._cost = self._size[~narrow], self._cost[~narrow]
         return taken
+
+
+def best_threshold(median: Codes, rules: Rules, share: Callable[[Codes], Floats]) -> Codes:
+    """Return, for each count, the threshold near its median that is expected to tell most.
+
+    Args:
+        median: The median of what is believed of each count.
+        rules: What thresholds tell.
+        share: Returns how much belief lies on counts of at most so many.
+    """
+    best_gain, best = np.full(len(median), -1.0), np.zeros(len(median), np.int64)
+    for each in candidates(median, rules.k):
+        b = np.minimum(np.maximum(each, 0), rules.n - 1)
+        below, upto = share(b - rules.k), share(b + rules.k)
+        gain = outcome_entropy(below, upto - below, 1 - upto)
+        better = gain > best_gain + 1e-12
+        best_gain, best = np.where(better, gain, best_gain), np.where(better, b, best)
+    return best
+
+
+def narrowed(
+    rules: Rules, low: Codes, high: Codes, row: Codes, b: Codes, zone: Codes
+) -> tuple[Codes, Codes]:
+    """Return the limits of counts after the zones at these thresholds, several a row perhaps."""
+    k = rules.k
+    least = np.where(zone == BELOW, 0, np.where(zone == NOISY, b - k + 1, b + k + 1))
+    most = np.where(zone == BELOW, b - k, np.where(zone == NOISY, b + k, rules.n))
+    low, high = low.copy(), high.copy()
+    np.maximum.at(low, row, least)
+    np.minimum.at(high, row, most)
+    return low, high
 
 
 def candidates(median: Codes, k: int) -> list[Codes]:

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.counts import QUARTERS, candidates, few_of, outcome_entropy
-from thinveil.attacker.evidence import BELOW, NOISY
+from thinveil.attacker.counts import QUARTERS, best_threshold, few_of, narrowed
 from thinveil.attacker.priors import rough
 from thinveil.attacker.search import Rules, contradiction
 from thinveil.language.queries import Codes, Flags, Floats
@@ -76,17 +75,12 @@ class WideCounts:
 
     def ask(self) -> tuple[Codes, Codes]:
         """Return rows and thresholds of the questions that are expected to tell most."""
-        n, k = self._rules.n, self._rules.k
+        n = self._rules.n
         edges, below = self._curve()
         rows = np.arange(len(self.key))
-        best_gain, best = np.full(len(rows), -1.0), np.zeros(len(rows), np.int64)
-        for each in candidates(self._at(0.5, edges, below), k):
-            b = np.minimum(np.maximum(each, 0), n - 1)
-            less = _share(b - k, edges, below)
-            upto = _share(b + k, edges, below)
-            gain = outcome_entropy(less, upto - less, 1 - upto)
-            better = gain > best_gain + 1e-12
-            best_gain, best = np.where(better, gain, best_gain), np.where(better, b, best)
+        best = best_threshold(
+            self._at(0.5, edges, below), self._rules, lambda upto: _share(upto, edges, below)
+        )
         if len(rows) <= self._few:  # hardly any work: further questions at once save rounds
             more = [self._at(share, edges, below) for share in QUARTERS]
             more = [np.minimum(np.maximum(each, 0), n - 1) for each in more]
@@ -112,13 +106,8 @@ class WideCounts:
         Returns keys, lowest and highest counts of those that are narrow now, and the bits that
         each told.
         """
-        rules, b, k = self._rules, self._asked, self._rules.k
         edges, below = self._curve()
-        least = np.where(zone == BELOW, 0, np.where(zone == NOISY, b - k + 1, b + k + 1))
-        most = np.where(zone == BELOW, b - k, np.where(zone == NOISY, b + k, rules.n))
-        low, high = self._low.copy(), self._high.copy()
-        np.maximum.at(low, self._row, least)
-        np.minimum.at(high, self._row, most)
+        low, high = narrowed(self._rules, self._low, self._high, self._row, self._asked, zone)
         if (low > high).any():
             raise contradiction()
         left = _share(high, edges, below) - _share(low - 1, edges, below)

@@ -133,7 +133,7 @@ class HttpTarget:
             headers={"Authorization": f"Bearer {token.strip()}", "Accept-Encoding": "identity"},
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
             follow_redirects=False,
-            trust_env=not _loopback(self._host),
+            trust_env=not loopback(self._host),
         )
         self._patience = min(patience, FIRST_PATIENCE)
         try:
@@ -153,7 +153,7 @@ class HttpTarget:
     @property
     def warning(self) -> str:
         """What the user should know about the way to the service; empty where all is well."""
-        if self.url.startswith("https:") or _loopback(self._host):
+        if self.url.startswith("https:") or loopback(self._host):
             return ""
         return f"{self.url} is not https: your token and all answers can be read on the way"
 
@@ -317,9 +317,10 @@ def _address(url: str) -> tuple[str, str]:
     return url.strip().rstrip("/"), host
 
 
-def _loopback(host: str) -> bool:
+def loopback(host: str) -> bool:
+    """Tell whether a host is this machine, seen from itself."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host == "localhost"
 

@@ -26,9 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-import numpy as np
-
 from thinveil.errors import TranscriptError
+from thinveil.language.packing import DOUBLES, packed, unpacked
 from thinveil.language.queries import Floats
 
 FORMAT: Final = "thinveil transcript 2"
@@ -38,8 +37,6 @@ _CHECK: Final = struct.Struct("<I")
 _SENT: Final = b"S"
 _ANSWERED: Final = b"A"
 _SYNC_SECONDS: Final = 2.0
-_DOUBLES: Final = b"d"
-_TAGS: Final = {_DOUBLES: "<f8", b"i": "<i4", b"b": "<i1"}
 _IN_MEMORY: Final = 64 * 2**20  # bytes of a transcript without a name, before it moves to a disk
 _CHUNK: Final = 2**20
 
@@ -207,9 +204,8 @@ class Transcript:
         try:
             with self.path.open("rb") as file:
                 file.seek(start)
-                tag = _DOUBLES if self.header.format == _FIRST_FORMAT else file.read(1)
-                data = file.read(size - (file.tell() - start))
-                return np.frombuffer(data, _TAGS[tag]).astype(np.float64)
+                tag = DOUBLES if self.header.format == _FIRST_FORMAT else None
+                return unpacked(file.read(size), tag)
         except OSError as error:
             raise _unreadable(self.path, error) from None
 
@@ -230,7 +226,7 @@ class Transcript:
         if self.header.format == _FIRST_FORMAT:
             self._frame(_ANSWERED, number, digest, values.astype("<f8", copy=False).tobytes())
         else:
-            self._frame(_ANSWERED, number, digest, *_packed(values))
+            self._frame(_ANSWERED, number, digest, packed(values))
 
     def _frame(self, kind: bytes, number: int, digest: bytes, *parts: bytes) -> None:
         head = _FRAME.pack(kind, sum(map(len, parts)), number, digest)
@@ -293,17 +289,6 @@ class Transcript:
             os.close(self._file)
             self._file = None
         self._kept.close()
-
-
-def _packed(values: Floats) -> tuple[bytes, bytes]:
-    """Return a tag and answers in as few bytes as hold them exactly (-0 becomes 0)."""
-    low, high = values.min(), values.max()
-    if low >= -(2**31) and high < 2**31:
-        tag = b"b" if low >= -(2**7) and high < 2**7 else b"i"
-        whole = values.astype(_TAGS[tag])
-        if (whole == values).all():
-            return tag, whole.tobytes()
-    return _DOUBLES, values.astype("<f8", copy=False).tobytes()
 
 
 def _read(path: Path) -> tuple[Header, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from thinveil.audit.http import loopback
 from thinveil.audit.options import Options
 from thinveil.audit.targets import Target
 from thinveil.commands.common import (
@@ -180,14 +180,10 @@ def _say(
         lines += [f"  thinveil audit {address}"]
     else:
         lines += ["", "Tokens were shown when they were made; --new-token NAME makes another"]
-    if not _loopback(host):
+    if not loopback(host):
         warning = f"Warning: {host} can be reached from other machines, and tokens travel unsealed"
         console.print(Text(warning, style="yellow"))
     click.echo("\n".join(lines))
-
-
-def _loopback(host: str) -> bool:
-    return ipaddress.ip_address(host.partition("%")[0]).is_loopback
 
 
 def _run(app: Any, listener: socket.socket) -> None:

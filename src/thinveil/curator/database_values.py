@@ -16,7 +16,7 @@ import numpy as np
 
 from thinveil.curator.coding import Column, encode
 from thinveil.curator.database_fields import PLACES, Field, counts_of
-from thinveil.curator.inference import infer_attribute
+from thinveil.curator.inference import STEPS, infer_attribute
 from thinveil.curator.sessions import Session
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
@@ -29,10 +29,7 @@ _WHOLE_FLOAT: Final = 2**53
 _DAY: Final = 86_400 * 10**6
 _STEPS: Final = (
     (_DAY, "date", 1),
-    *(
-        (int(Decimal(step) * 10**6), "datetime", step)
-        for step in ("3600", "60", "1", "0.001", "0.000001")
-    ),
+    *((int(Decimal(step) * 10**6), "datetime", step) for step in STEPS),
 )
 
 # ---- what a column is, where no schema says it

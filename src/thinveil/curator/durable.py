@@ -24,6 +24,7 @@ import numpy as np
 from thinveil.curator.analysts import Analyst
 from thinveil.errors import LedgerError
 from thinveil.language.normal import Keys
+from thinveil.language.packing import packed, unpacked
 from thinveil.language.queries import Floats
 
 FORMAT: Final = 1
@@ -39,8 +40,6 @@ CREATE TABLE batches (
     remembered BLOB, UNIQUE (analyst, key)
 );
 """
-_BYTES: Final = b"b"
-_DOUBLES: Final = b"d"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +154,7 @@ class LedgerFile:
             key,
         )
         for digest, answers, cost in rows:
-            return digest, Drawn(_unpacked(answers), Fraction(cost))
+            return digest, Drawn(unpacked(answers), Fraction(cost))
         return None
 
     def record(self, analyst: Analyst, key: str, digest: bytes, drawn: Drawn) -> None:
@@ -176,7 +175,7 @@ class LedgerFile:
                 digest,
                 len(drawn.values),
                 str(drawn.cost),
-                _packed(drawn.values),
+                packed(drawn.values),
                 remembered,
             )
 
@@ -265,20 +264,6 @@ def _make(path: Path) -> bool:
 def _sealed(service: str, promise: str) -> bytes:
     """Return a digest that tells nothing about a table to who does not have the ledger."""
     return hashlib.blake2b(promise.encode(), key=service.encode(), digest_size=16).digest()
-
-
-def _packed(values: Floats) -> bytes:
-    """Return a tag and answers: a byte each where all are small whole numbers, else doubles."""
-    if len(values) and values.min() >= -128 and values.max() < 128:
-        small = values.astype(np.int8)
-        if (small == values).all():
-            return _BYTES + small.tobytes()
-    return _DOUBLES + values.astype("<f8", copy=False).tobytes()
-
-
-def _unpacked(blob: bytes) -> Floats:
-    kind = np.int8 if blob[:1] == _BYTES else "<f8"
-    return np.frombuffer(blob, kind, offset=1).astype(np.float64)
 
 
 def _problem(path: Path, error: sqlite3.Error) -> LedgerError:

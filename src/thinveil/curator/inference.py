@@ -20,7 +20,8 @@ from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
 FINEST: Final = 400
 """Decimal places beyond which no grid is drafted; the smallest float has 324."""
 
-_STEPS: Final = ("3600", "60", "1", "0.001", "0.000001")
+STEPS: Final = ("3600", "60", "1", "0.001", "0.000001")
+"""The steps of times that are tried, in seconds, the coarsest first."""
 
 
 def infer(columns: Sequence[Column], missing: Collection[str]) -> Schema:
@@ -126,7 +127,7 @@ def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
         return None
     if all(tick % 86_400_000_000 == 0 for tick in times):
         return Grid(name, "date", missing=gaps)
-    for step in map(Decimal, _STEPS):
+    for step in map(Decimal, STEPS):
         width = int(step * 10**6)
         if all(tick % width == 0 for tick in times):
             return Grid(name, "datetime", step, missing=gaps)
