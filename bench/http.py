@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +11,7 @@ from pathlib import Path
 
 from bench.bank import bank
 from bench.figures import Figure, duration, rate, watch
+from bench.soaks.processes import Served
 from thinveil import Curator, Dataset, PublicFacts, QueryBatch, audit, idp
 from thinveil.audit.http import HttpTarget
 from thinveil.language.queries import Answers
@@ -54,26 +51,12 @@ def serving(path: Path, quick: bool, folder: Path) -> Iterator[tuple[str, str]]:
     if quick:
         table = folder / "sample.csv"
         _sample(path, table)
-    command = [sys.executable, "-m", "thinveil", "serve", str(table), *schema, "--port", "0"]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ)
-        )
-    assert process.stdout is not None
+    served = Served(folder, table, tuple(schema))
+    served.start()
     try:
-        printed = ""
-        for line in process.stdout:
-            printed += line
-            if line.startswith("  thinveil audit"):
-                break
-        url, token = re.search(r"(http://\S+)", printed), re.search(r"TOKEN=(\S+)", printed)
-        if url is None or token is None:
-            raise AssertionError("the service did not start")
-        yield url[1], token[1]
+        yield served.url, served.tokens["analyst"]
     finally:
-        process.terminate()
-        process.stdout.close()
-        process.wait(60)
+        served.stop()
 
 
 def _sample(path: Path, table: Path) -> None:

@@ -11,11 +11,14 @@ from typing import Any
 import ibis
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
-from thinveil.curator.counting import Counter
+from thinveil import load
+from thinveil.curator.counting import Counter, ScanCounter
 from thinveil.curator.database import DatabaseTable
 from thinveil.curator.dataset import Dataset
+from thinveil.errors import DataError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING
 
@@ -245,3 +248,32 @@ def batches_for(codes: Codes, seed: int = 0, number: int = 12) -> list[QueryBatc
             )
         )
     return found
+
+
+def check_codes(place: Place, content: pa.Table) -> None:
+    """Hold the schema and the codes of a table in a database to what memory makes of it."""
+    try:
+        expected = load(content)
+    except DataError:  # such as a text of a number beyond any grid
+        with pytest.raises(DataError):
+            DatabaseTable.of(place(content))
+        return
+    with DatabaseTable.of(place(content)) as table:
+        assert table.schema == expected.schema
+        assert table.records == expected.records
+        assert records_of(table.to_dataset()) == records_of(expected)
+    with DatabaseTable.of(place(content), expected.schema) as again:
+        assert records_of(again.to_dataset()) == records_of(expected)
+
+
+def check_every_kind(place: Place) -> None:
+    """Hold a table with columns of every kind, and counts on it, to memory and a scan."""
+    content = mixed(60)
+    expected = load(content)
+    with DatabaseTable.of(place(content)) as table:
+        assert table.schema == expected.schema
+        assert records_of(table.to_dataset()) == records_of(expected)
+        scan, counter = ScanCounter(expected.codes), table.counter()
+        for batch in batches_for(expected.codes, 1, 20):
+            for _ in range(2):
+                assert counter.count(batch).tolist() == scan.count(batch).tolist()

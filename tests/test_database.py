@@ -20,7 +20,18 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from databases import PLACES, Place, batches_for, contents, from_codes, mixed, quoted, records_of
+from databases import (
+    PLACES,
+    Place,
+    batches_for,
+    check_codes,
+    check_every_kind,
+    contents,
+    from_codes,
+    mixed,
+    quoted,
+    records_of,
+)
 from test_counting import tables_with_batches
 from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
 from thinveil.curator import addresses
@@ -58,30 +69,11 @@ def held(
 @settings(max_examples=50, deadline=None)
 @given(content=contents())
 def test_schema_and_codes_are_those_of_memory(place: Place, content: pa.Table) -> None:
-    try:
-        expected = load(content)
-    except DataError:  # such as a text of a number beyond any grid
-        with pytest.raises(DataError):
-            DatabaseTable.of(place(content))
-        return
-    with DatabaseTable.of(place(content)) as table:
-        assert table.schema == expected.schema
-        assert table.records == expected.records
-        assert records_of(table.to_dataset()) == records_of(expected)
-    with DatabaseTable.of(place(content), expected.schema) as again:
-        assert records_of(again.to_dataset()) == records_of(expected)
+    check_codes(place, content)
 
 
 def test_a_table_of_every_kind(place: Place) -> None:
-    content = mixed(60)
-    expected = load(content)
-    with DatabaseTable.of(place(content)) as table:
-        assert table.schema == expected.schema
-        assert records_of(table.to_dataset()) == records_of(expected)
-        scan, counter = ScanCounter(expected.codes), table.counter()
-        for batch in batches_for(expected.codes, 1, 20):
-            for _ in range(2):
-                assert counter.count(batch).tolist() == scan.count(batch).tolist()
+    check_every_kind(place)
 
 
 @on_both

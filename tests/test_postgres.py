@@ -13,13 +13,13 @@ from hypothesis import given, settings
 
 from databases import (
     Place,
-    batches_for,
+    check_codes,
+    check_every_kind,
     contents,
     counter_in,
     from_codes,
     mixed,
     quoted,
-    records_of,
 )
 from servers import postgres
 from test_counting import (  # the contract of every counter, on this one
@@ -37,7 +37,7 @@ from test_counting import (  # the contract of every counter, on this one
     test_unknown_values_hold_nothing,
     test_whole_cells_and_several_columns_in_one_batch,
 )
-from thinveil import Curator, audit, idp, load
+from thinveil import Curator, audit, idp
 from thinveil.curator.counting import Counter, ScanCounter
 from thinveil.curator.database import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
@@ -115,29 +115,13 @@ def counter(place: Place) -> Counter:
 
 
 def test_a_table_of_every_kind(place: Place) -> None:
-    content = mixed(60)
-    expected = load(content)
-    with DatabaseTable.of(place(content)) as table:
-        assert table.schema == expected.schema
-        assert records_of(table.to_dataset()) == records_of(expected)
-        scan, counter = ScanCounter(expected.codes), table.counter()
-        for batch in batches_for(expected.codes, 1):
-            for _ in range(2):
-                assert counter.count(batch).tolist() == scan.count(batch).tolist()
+    check_every_kind(place)
 
 
 @settings(max_examples=30, deadline=None)
 @given(content=contents())
 def test_schema_and_codes_are_those_of_memory(place: Place, content: pa.Table) -> None:
-    try:
-        expected = load(content)
-    except DataError:
-        with pytest.raises(DataError):
-            DatabaseTable.of(place(content))
-        return
-    with DatabaseTable.of(place(content)) as table:
-        assert table.schema == expected.schema
-        assert records_of(table.to_dataset()) == records_of(expected)
+    check_codes(place, content)
 
 
 @settings(max_examples=30, deadline=None)
