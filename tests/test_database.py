@@ -545,10 +545,12 @@ def test_a_table_larger_than_its_memory_is_spilled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
-    rows = 600_000
-    content = pa.table({f"c{each}": rng.integers(-(2**60), 2**60, rows) for each in range(8)})
+    rows = 1_000_000
+    columns = {f"c{each}": rng.integers(-(2**60), 2**60, rows) for each in range(8)}
+    columns["c3"] = rng.integers(-2_000, 2_000, rows)  # its groups fit, the table does not
+    content = pa.table(columns)
     pq.write_table(content, tmp_path / "large.parquet", row_group_size=20_000)
-    monkeypatch.setattr(addresses, "memory_limit", lambda: "48MiB")  # the codes alone take 37
+    monkeypatch.setattr(addresses, "memory_limit", lambda: "48MiB")  # the codes alone take 54
     spill = tmp_path / "spill"
     spill.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spill))
