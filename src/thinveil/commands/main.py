@@ -16,6 +16,10 @@ from thinveil.errors import EXIT_EARLY, EXIT_ERROR, EXIT_USAGE, ThinveilError
 _COMMANDS: Final = {
     "audit": "Attack a table through a mechanism and say what was learned.",
     "compare": "Try the same attacks on all mechanisms, side by side.",
+    "completion": "Print a script that lets a shell complete commands and options.",
+    "doctor": "Say what is installed, what is missing and what is broken.",
+    "lab": "Open a page on which a table is attacked before everybody's eyes.",
+    "report": "Turn the result of an audit into a page to hand on.",
     "reproduce": "Run the paper's experiments and compare every figure.",
     "schema": "Draft a schema file for a table.",
     "serve": "Answer questions about a table over HTTP, up to a budget.",
