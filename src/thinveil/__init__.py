@@ -4,24 +4,30 @@
 >>> verdict = thinveil.audit(thinveil.people(200), strategy="published")
 >>> verdict.score.exact
 True
+
+Public names are imported when they are first used: `import thinveil` alone costs next to nothing.
 """
 
-from thinveil.attacker.strategies import STRATEGIES
-from thinveil.audit.audit import audit
-from thinveil.audit.options import ATTACKS, Options
-from thinveil.audit.targets import Target
-from thinveil.audit.verdict import Verdict
-from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
-from thinveil.curator.people import people
-from thinveil.curator.reading import load
-from thinveil.errors import ThinveilError
-from thinveil.language.claims import MECHANISMS, Claim, bdp, claim_named, idp, unprotected
-from thinveil.language.facts import PublicFacts
-from thinveil.language.policies import Policies
-from thinveil.language.queries import Answers, QueryBatch, batch_of
-from thinveil.language.schema import Categories, Grid, Schema
-from thinveil.language.schema_file import read_schema, write_schema
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from thinveil.attacker.strategies import STRATEGIES
+    from thinveil.audit.audit import audit
+    from thinveil.audit.options import ATTACKS, Options
+    from thinveil.audit.targets import Target
+    from thinveil.audit.verdict import Verdict
+    from thinveil.curator.curator import Curator
+    from thinveil.curator.dataset import Dataset
+    from thinveil.curator.people import people
+    from thinveil.curator.reading import load
+    from thinveil.errors import ThinveilError
+    from thinveil.language.claims import MECHANISMS, Claim, bdp, claim_named, idp, unprotected
+    from thinveil.language.facts import PublicFacts
+    from thinveil.language.policies import Policies
+    from thinveil.language.queries import Answers, QueryBatch, batch_of
+    from thinveil.language.schema import Categories, Grid, Schema
+    from thinveil.language.schema_file import read_schema, write_schema
 
 __version__ = "0.1.0"
 
@@ -54,3 +60,46 @@ __all__ = [
     "unprotected",
     "write_schema",
 ]
+
+_HOMES: Final = {
+    "attacker.strategies": ("STRATEGIES",),
+    "audit.audit": ("audit",),
+    "audit.options": ("ATTACKS", "Options"),
+    "audit.targets": ("Target",),
+    "audit.verdict": ("Verdict",),
+    "curator.curator": ("Curator",),
+    "curator.dataset": ("Dataset",),
+    "curator.people": ("people",),
+    "curator.reading": ("load",),
+    "errors": ("ThinveilError",),
+    "language.claims": ("MECHANISMS", "Claim", "bdp", "claim_named", "idp", "unprotected"),
+    "language.facts": ("PublicFacts",),
+    "language.policies": ("Policies",),
+    "language.queries": ("Answers", "QueryBatch", "batch_of"),
+    "language.schema": ("Categories", "Grid", "Schema"),
+    "language.schema_file": ("read_schema", "write_schema"),
+}
+"""Where each public name lives."""
+_HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
+_LAYERS: Final = ("attacker", "curator", "errors", "language", "theory")
+
+# The first import of the package thinveil.audit puts it where the function of that name belongs.
+# It happens here and is undone here, so that no later import hides the function.
+import_module("thinveil.audit")
+globals().pop("audit", None)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _LAYERS:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
