@@ -1,6 +1,15 @@
-"""Lets `python -m thinveil` do what `thinveil` does."""
+"""The first thing that runs, of `thinveil` and of `python -m thinveil`."""
 
-from thinveil.commands.main import main
+from thinveil.commands import interruptions
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    interruptions.at_once()
+    from thinveil.commands.main import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -7,10 +7,13 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
+from thinveil.commands import interruptions
 from thinveil.errors import EXIT_EARLY, EXIT_ERROR, EXIT_USAGE, ThinveilError
 
 _COMMANDS: Final = {
@@ -27,6 +30,10 @@ _COMMANDS: Final = {
 }
 
 
+VERBOSITY: Final = "thinveil.verbosity"
+"""Where the contexts of a command line keep how often -v was said."""
+
+
 class _Lazy(click.Group):
     """Knows the commands by name and imports one only when it is run."""
 
@@ -36,13 +43,58 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"thinveil.commands.{cmd_name}")
-        command: click.Command = module.command
+        command = _loaded(cmd_name)
+        if ctx.resilient_parsing:
+            from thinveil.commands.completion import complete_values
+
+            complete_values(command)
+        interruptions.as_usual()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name from the table; nothing is imported for it."""
+        names = [
+            CompletionItem(name, help=about)
+            for name, about in sorted(_COMMANDS.items())
+            if name.startswith(incomplete)
+        ]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+@cache
+def _loaded(name: str) -> click.Command:
+    """Import a command and give it the option -v, which all of them take."""
+    command: click.Command = importlib.import_module(f"thinveil.commands.{name}").command
+    command.params.append(_verbose())
+    return command
+
+
+def _log(ctx: click.Context, param: click.Parameter, value: int) -> None:
+    """Show logs as often as -v was said, before the command and after it together."""
+    if not value or ctx.resilient_parsing:
+        return
+    from thinveil.commands.logs import show
+
+    said = ctx.meta.get(VERBOSITY, 0)
+    ctx.meta[VERBOSITY] = said + value
+    if said:
+        ctx.meta[f"{VERBOSITY}.end"]()
+    ctx.meta[f"{VERBOSITY}.end"] = show(said + value)
+    ctx.find_root().call_on_close(ctx.meta[f"{VERBOSITY}.end"])
+
+
+def _verbose() -> click.Option:
+    return click.Option(
+        ["-v", "--verbose"],
+        count=True,
+        expose_value=False,
+        callback=_log,
+        help="Log what is done to standard error; -vv each round. Never a value.",
+    )
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -53,7 +105,17 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+_EXIT_CODES: Final = (
+    "Exit codes: 0 the command ran to its end, 1 an error, 2 wrong usage, 3 ended early (cap "
+    "reached or interrupted) with what was found so far. A command's own --help has examples."
+)
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EXIT_CODES,
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -65,16 +127,18 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 def cli() -> None:
     """Show how much a data release that claims a relaxed form of differential privacy gives away.
 
-    Exit codes: 0 the command ran to its end, 1 an error, 2 wrong usage, 3 ended early (cap
-    reached or interrupted) with what was found so far.
-
     \b
     Examples:
       thinveil audit
       thinveil audit people.csv --attack membership --known age=44 --known job=technician
+      thinveil audit people.csv --report people.html
       thinveil compare people.csv
       thinveil reproduce all --data bank-full.csv
+      thinveil doctor
     """
+
+
+cli.params.append(_verbose())
 
 
 def _say(message: str, error: BaseException) -> None:
@@ -89,6 +153,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     try:
         code = cli.main(list(arguments), prog_name="thinveil", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what cannot be written is found here, not after the end
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -102,18 +168,18 @@ def run(arguments: Sequence[str]) -> int:
         _say(f"Error: {error}", error)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read our output went away; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_ERROR
+        return EXIT_ERROR  # whoever read our output went away
     except OSError as error:
         click.echo(f"Error: cannot read or write: {error.strerror}", err=True)
         return EXIT_ERROR
     except Exception as error:
         if os.environ.get("THINVEIL_DEBUG"):
             raise
+        doctor = "; thinveil doctor looks at what is installed"
         click.echo(
             f"Error: something unexpected went wrong ({type(error).__name__}). This is a bug; "
-            "THINVEIL_DEBUG=1 shows where, which may include confidential values",
+            "THINVEIL_DEBUG=1 shows where, which may include confidential values"
+            + (doctor if isinstance(error, ImportError) else ""),
             err=True,
         )
         return EXIT_ERROR
@@ -124,4 +190,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a poor terminal must not lose a result
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    interruptions.at_once(code)  # all is said: what is left is to let go
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:  # nobody reads it: keep the interpreter from complaining at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
