@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import logging
 import random
 import re
 import secrets
@@ -48,6 +49,7 @@ _MOST_SAID: Final = 300
 _TOKEN: Final = re.compile(r"[!-~]+")  # what a header can hold
 
 _T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -146,6 +148,7 @@ class HttpTarget:
         self._patience = patience
         can = find_spec("pyarrow") is not None
         self._arrow = speaks and can if arrow is None else arrow
+        _log.info("%s answers; batches travel as %s", self.url, "Arrow" if self._arrow else "JSON")
 
     def __repr__(self) -> str:
         return f"HttpTarget({self.url!r})"
@@ -275,6 +278,7 @@ class HttpTarget:
                     f"{self.url} could not be used, after {attempt} attempts: {problem}. {kept}"
                 )
             self.trips.retries += 1
+            _log.info("%s: %s; attempt %d in %.1f s", self.url, problem, attempt + 1, wait)
             self._sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

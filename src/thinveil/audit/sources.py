@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from thinveil.audit.targets import Target
+from thinveil.curator.addresses import shown
 from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.people import people
 from thinveil.curator.reading import load
@@ -27,6 +29,7 @@ _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
 _PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
+_log = logging.getLogger(__name__)
 _IN_MEMORY: Final = {"csv": 16, "parquet": 40}
 """How many times the size of a file its table may need while it is read."""
 
@@ -108,6 +111,7 @@ def opened(
     if source is not None and not isinstance(source, str):
         return _of_object(source, schema, table, **how)
     kind = kind_of(source, engine)
+    _log.info("opening %s (%s)", "the embedded people" if source is None else shown(source), kind)
     if table is not None and kind != "database":
         raise UsageError("--table: only a database has tables by name")
     if schema is not None and kind in ("people", "service"):
