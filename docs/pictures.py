@@ -1,5 +1,6 @@
 """Draws the pictures of the README and the docs again: python docs/pictures.py.
 
+With the word mechanisms or attacks, only the pictures of those pages are drawn.
 With the word scaling, only what a record costs as tables grow is drawn, from docs/scaling.json.
 With the word attributes and the path of bank-full.csv, the bank table is reconstructed by three
 strategies, and the table and the picture of docs/questions.md are made anew.
@@ -13,6 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pictures_attacks
+import pictures_mechanisms
+from drawing import IMAGES
 from rich.console import Console
 from rich.text import Text
 
@@ -24,7 +28,6 @@ from thinveil.experiments.risk import risk
 from thinveil.report import curves, figures
 from thinveil.report.terminal import show_verdict
 
-IMAGES = Path(__file__).parent / "images"
 SCALING = Path(__file__).parent / "scaling.json"
 COLOURS = {"adaptive": "#0072B2", "thrifty": "#D55E00"}
 
@@ -45,6 +48,8 @@ def main() -> None:
     write_table(compared)
     curves.risk(risk(thinveil.people()), IMAGES / "risk.png")
     scaling(SCALING, IMAGES / "scaling.png")
+    pictures_mechanisms.draw()
+    pictures_attacks.draw()
 
 
 def scaling(source: Path, path: Path) -> None:
@@ -178,6 +183,10 @@ def cell(each: Outcome) -> str:
 if __name__ == "__main__":
     if sys.argv[1:] == ["scaling"]:
         scaling(SCALING, IMAGES / "scaling.png")
+    elif sys.argv[1:] == ["mechanisms"]:
+        pictures_mechanisms.draw()
+    elif sys.argv[1:] == ["attacks"]:
+        pictures_attacks.draw()
     elif sys.argv[1:2] == ["attributes"]:
         attributes(sys.argv[2])
     else:
