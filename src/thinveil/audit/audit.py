@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import shlex
 import time
 from collections.abc import Mapping
@@ -13,20 +12,32 @@ from typing import Any
 
 from thinveil.attacker.codelength import Span, code_length
 from thinveil.attacker.found import Found, TableFound
+from thinveil.audit.accuracy import accuracy_of
 from thinveil.audit.attacks import attack_on
 from thinveil.audit.bounds import bounds_of
-from thinveil.audit.driver import Observer, Run, run
-from thinveil.audit.options import Options, own_settings, people_of
+from thinveil.audit.driver import Meter, Observer, Run, run
+from thinveil.audit.intervals import confidence_of
+from thinveil.audit.options import Options
+from thinveil.audit.provenance import Provenance
+from thinveil.audit.results import result_of
 from thinveil.audit.scoring import score
-from thinveil.audit.sources import opened, truth_of
+from thinveil.audit.settings import held_of, options_of
+from thinveil.audit.sources import truth_of
+from thinveil.audit.staircase import staircase_of
 from thinveil.audit.targets import Target, fingerprint
+from thinveil.audit.trace import Tracer
 from thinveil.audit.transcript import Header, Transcript
-from thinveil.audit.verdict import Verdict, result_of
+from thinveil.audit.trials import membership_trials
+from thinveil.audit.verdict import Verdict
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset, Held
-from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, UsageError
-from thinveil.language.facts import PublicFacts
-from thinveil.language.policies import NO_POLICIES
+from thinveil.errors import (
+    EXIT_COMPLETE,
+    ThinveilError,
+    TooManyQueries,
+    TranscriptError,
+    UsageError,
+)
 from thinveil.language.schema import Schema
 
 
@@ -40,6 +51,8 @@ def audit(
     transcript: str | Path | None = None,
     resume: str | Path | None = None,
     origin: Mapping[str, Any] | None = None,
+    command: str | None = None,
+    exhibits: bool = False,
     observer: Observer = lambda meter, about: None,
     **settings: Any,
 ) -> Verdict:
@@ -57,6 +70,8 @@ def audit(
         transcript: A file to keep the transcript in.
         resume: The transcript of an interrupted run to go on with; it brings its options.
         origin: Where the source came from, kept in the transcript for the command line.
+        command: The command line, for the result to name.
+        exhibits: Whether to ask a little more of a table at hand, for the pictures of a report.
         observer: Called after each round with the meter and what the round was about.
         **settings: The fields of `Options`; `known` may be one person or a list of people.
 
@@ -78,8 +93,14 @@ def audit(
             options = Options.from_plain(recorded.header.options)
             options = replace(options, force=options.force or bool(force))
         else:
-            options = _options(options, settings, held)
+            options = options_of(options, settings, held)
         truth = truth if isinstance(truth, Dataset) else truth_of(truth, held, origin or {})
+        if options.trials and truth is None:
+            raise UsageError(
+                "trials need the table, to make its neighbours from: give it as truth, or no trials"
+            )
+        if options.trials_only:
+            return _trials_alone(held, options, truth, observer, command)
         target = held if isinstance(held, Target) else _curator(held, options)
         mark = fingerprint(target)
         if recorded is not None and recorded.header.fingerprint != mark:
@@ -91,7 +112,12 @@ def audit(
             if transcript is None and getattr(held, "remote", False):
                 transcript = _usual_name(header)  # a run of hours survives whatever happens
             recorded = Transcript(header, None if transcript is None else Path(transcript))
-        return _run(options, target, truth, recorded, observer)
+        verdict = _run(options, target, truth, recorded, observer, command)
+        if verdict.exit_code == EXIT_COMPLETE and options.trials and truth is not None:
+            verdict = _with_trials(verdict, truth, observer)
+        if exhibits and not isinstance(held, Target) and options.attack == "dataset":
+            verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
+        return verdict
 
 
 def _run(
@@ -100,11 +126,13 @@ def _run(
     truth: Dataset | None,
     recorded: Transcript,
     observer: Observer,
+    command: str | None,
 ) -> Verdict:
     """Run the attack that the options ask for, and keep its transcript whatever happens."""
     try:
         attack = attack_on(options, target.facts)
         schedule = options.schedule(target.facts.claim)
+        tracer = Tracer(observer)
         start = time.perf_counter()
         ended = run(
             attack,
@@ -112,12 +140,16 @@ def _run(
             schedule,
             transcript=recorded,
             cap=options.cap_value(),
-            observer=observer,
+            observer=tracer if options.attack == "dataset" else observer,
         )
         seconds = time.perf_counter() - start
         if ended.ending in ("interrupted", "target") and ended.resumable:
             _keep(recorded)
-        return _verdict(options, target, truth, ended, seconds, recorded)
+        verdict = _verdict(options, target, truth, ended, seconds, recorded)
+        asked = recorded.sha256 if ended.meter.rounds else None
+        return replace(
+            verdict, looks=tracer.looks(ended.found), provenance=Provenance.now(command, asked)
+        )
     except BaseException as error:
         with suppress(TranscriptError):
             _keep(recorded)
@@ -129,43 +161,64 @@ def _run(
         recorded.close()
 
 
+def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer) -> Verdict:
+    """Add trials of membership; where the table has nobody to ask about, say so."""
+    options = verdict.options
+    try:
+        trial = membership_trials(
+            truth,
+            options,
+            confidence_of(options.confidence),
+            observer,
+            trials=options.trials,
+            claim=verdict.facts.claim,
+        )
+    except UsageError as error:
+        return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
+    return replace(verdict, membership=trial)
+
+
+def _trials_alone(
+    held: Held | Target,
+    options: Options,
+    truth: Dataset | None,
+    observer: Observer,
+    command: str | None,
+) -> Verdict:
+    """Run trials of membership and nothing else."""
+    assert truth is not None
+    facts = held.facts if isinstance(held, Target) else _curator(held, options).facts
+    meter = Meter(len(facts.schema))
+    start = time.perf_counter()
+    trial = membership_trials(
+        truth,
+        options,
+        confidence_of(options.confidence),
+        observer,
+        trials=options.trials,
+        claim=facts.claim,
+        meter=meter,
+    )
+    reason = "the trials were interrupted" if trial.interrupted else ""
+    ended: Run[Found | None] = Run(
+        None, "interrupted" if reason else "complete", reason, meter, meter.spent, resumable=False
+    )
+    return Verdict(
+        options=options,
+        facts=facts,
+        run=ended,
+        score=None,
+        result=None,
+        seconds=time.perf_counter() - start,
+        seed=options.seed,
+        membership=trial,
+        provenance=Provenance.now(command, trial.transcripts),
+    )
+
+
 def how_to_go_on(transcript: str) -> str:
     """Say how a run that ended early is resumed from the command line."""
     return f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(transcript)}"
-
-
-def _options(options: Options | None, settings: dict[str, Any], held: Held | Target) -> Options:
-    """Return all settings; what a target says of itself stands in them."""
-    if options is not None and settings:
-        raise UsageError("give options or settings, not both")
-    if not isinstance(held, Target):
-        return Options(**_settings(settings)) if options is None else options
-    own = own_settings(held.facts)
-    if options is None:
-        wanted = _settings(settings)
-        _check_settings(Options(**{**own, **wanted}), held)
-        return Options(**{**wanted, **own})
-    _check_settings(options, held)
-    return replace(options, **own)
-
-
-def _check_settings(options: Options, target: Target) -> None:
-    """Refuse settings that contradict what a target brings with it."""
-    usual, claim = Options(), target.facts.claim
-    own = {
-        "mechanism": claim.name,
-        "k": claim.k,
-        "universe": claim.universe,
-        "seed": getattr(target, "seed", options.seed),
-    }
-    if options.mechanism == own_settings(target.facts).get("mechanism"):
-        own["mechanism"] = options.mechanism  # the same claim, composed of parts
-    for name, value in own.items():
-        asked = options.group()[0] if name == "k" else getattr(options, name)
-        if asked != value and asked != getattr(usual, name):
-            raise UsageError(f"{name}: the target has its own, {value}; leave it out")
-    if options.policies() not in (NO_POLICIES, target.facts.policies):
-        raise UsageError("the target has its own policies: leave min_epsilon and the like out")
 
 
 def _keep(transcript: Transcript) -> None:
@@ -176,60 +229,6 @@ def _keep(transcript: Transcript) -> None:
 
 def _usual_name(header: Header) -> Path:
     return Path(f"thinveil-{header.run}.transcript")
-
-
-def _settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Turn what is natural in Python into plain options."""
-    plain = dict(settings)
-    if "known" in plain:
-        if "people" in plain:
-            raise UsageError("give known or people, not both")
-        plain["people"] = people_of(plain.pop("known"))
-    elif "people" in plain:
-        plain["people"] = people_of(plain["people"])
-    for name in ("columns", "order", "epsilons"):
-        if name in plain:
-            value = plain[name]
-            if isinstance(value, str):
-                value = value.split(",") if name == "epsilons" else [value]
-            plain[name] = tuple(map(str, value))
-    for name in ("k", "seed", "answers", "max_queries", "most_repeats", "repeats"):
-        if name in plain:
-            with suppress(TypeError):  # what is no whole number is refused with the rest
-                plain[name] = operator.index(plain[name])
-    for name in ("priors", "precision"):
-        if name in plain:
-            plain[name] = {column: _text(value) for column, value in plain[name].items()}
-    for name in ("epsilon", "epsilon_per_query", "cap", "min_epsilon", "offset", "error"):
-        if plain.get(name) is not None:
-            plain[name] = str(plain[name])
-    unknown = set(plain) - set(Options.__slots__)
-    if unknown:
-        raise UsageError(f"there is no setting {sorted(unknown)[0]!r}")
-    return plain
-
-
-def _text(value: object) -> str:
-    """Write a value, or a pair of bounds as low..high."""
-    return "..".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-
-
-def held_of(source: Any, schema: Schema | None = None, table: str | None = None) -> Held | Target:
-    """Return the table or target that a source stands for.
-
-    Raises:
-        UsageError: A target or an address is given what it cannot use.
-    """
-    if isinstance(source, Target):
-        if not isinstance(source.facts, PublicFacts):
-            raise UsageError("the facts of a target must be thinveil.PublicFacts")
-        if schema is not None:
-            raise UsageError("a target brings its own schema")
-        return source
-    if hasattr(type(source), "counter"):  # a table of ours; a data frame may have such a column
-        held: Held = source
-        return held
-    return opened(source, schema, table)
 
 
 def _curator(held: Held, options: Options) -> Curator:
@@ -260,13 +259,16 @@ def _verdict(
         asked=ended.meter.queries > 0,
     )
     found: Found | None = code.found
-    whole = isinstance(found, TableFound) and truth is not None
+    scored = None
+    if isinstance(found, TableFound) and truth is not None:
+        scored = score(found, truth, options.seed)
+    sure = confidence_of(options.confidence)
     schedule = options.schedule(facts.claim)
     return Verdict(
         options=options,
         facts=facts,
         run=replace(ended, found=found),
-        score=score(found, truth, options.seed) if whole else None,  # type: ignore[arg-type]
+        score=scored,
         result=result_of(found, options, facts, truth),
         seconds=seconds,
         seed=target.seed if isinstance(target, Curator) else None,
@@ -277,6 +279,7 @@ def _verdict(
         if truth is None
         else bounds_of(found, code.total, facts.claim, schedule, truth),
         network=_network(target, ended),
+        accuracy=None if truth is None else accuracy_of(found, options, facts, truth, scored, sure),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from thinveil.errors import (
 from thinveil.language.queries import About, Answers, QueryBatch
 
 _T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 _COLLECT_SECONDS = 20.0
 
@@ -51,6 +53,7 @@ class Meter:
             narrow none.
         error: The chance that any answer was misread, where single answers are read.
         risk: The chance, as planned by the attack, that it decided anything wrongly.
+        spent: The claimed loss of everything answered so far.
     """
 
     columns: int
@@ -62,6 +65,7 @@ class Meter:
     by_column: Any = None
     error: ErrorBound = field(default_factory=ErrorBound)
     risk: float = 0.0
+    spent: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         self.by_column = np.zeros(self.columns + 1, np.int64)
@@ -141,6 +145,8 @@ def run(
     answers: Answers | None = None
     about = About()
     key = transcript.header.run if transcript else secrets.token_hex(8)
+    _log.info("asking under %s, with %s", facts.claim.name, schedule.describe())
+    watched, start = _log.isEnabledFor(logging.DEBUG), time.perf_counter()
     try:
         with _rare_collections() as each_round:
             while True:
@@ -177,8 +183,13 @@ def run(
                 meter.count(batch, facts.records)
                 meter.error.add(facts.claim, batch.queries, stamped.epsilon)
                 meter.risk = about.risk
+                meter.spent = ledger.spent
                 observer(meter, about)
                 each_round()
+                if watched:
+                    how = "replayed" if values is not None else "drawn"
+                    asked = (batch.questions, batch.queries, how, about.label)
+                    _log.debug("round %d: %d questions, %d answers %s; %s", number, *asked)
     except BudgetError as refusal:
         if meter.rounds == 0 and not isinstance(refusal, BudgetSpent):
             raise
@@ -192,6 +203,8 @@ def run(
         resumable = isinstance(error, TargetError)
     if recorded:
         _restore(target, meter, recorded)
+    counted = (meter.rounds, meter.queries, time.perf_counter() - start)
+    _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ending, *counted)
     claimed = own.spent if own is not None and fresh else ledger.spent
     return Run(found, ending, reason, meter, claimed, resumable)
 

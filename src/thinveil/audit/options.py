@@ -14,6 +14,7 @@ from thinveil.attacker.care import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
 from thinveil.attacker.fixed import noise_test
 from thinveil.attacker.strategies import USUAL, strategy_for
 from thinveil.attacker.thrifty import STATES, WINDOWS, Thrift
+from thinveil.audit.intervals import USUAL_CONFIDENCE, confidence_of
 from thinveil.audit.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
 from thinveil.errors import ThinveilError, UsageError
 from thinveil.language.claims import MECHANISMS, POSTS, Claim, claim_named, reduce_group
@@ -65,6 +66,9 @@ class Options:
         repeats: How many answers a test of the paper gets; None plans it from the error.
         present: For uniqueness, whether everybody is known to be in the table.
         force: Whether to go ahead with a very long attack.
+        trials: How many trials of membership to run, on the table and its neighbours. The attack
+            membership with nothing known of anybody is these trials alone.
+        confidence: How sure intervals and bounds are; a number as text.
     """
 
     mechanism: str = "idp"
@@ -98,6 +102,8 @@ class Options:
     repeats: int | None = None
     present: bool = False
     force: bool = False
+    trials: int = 0
+    confidence: str = USUAL_CONFIDENCE
 
     def __post_init__(self) -> None:
         if type(self.k) is not int or type(self.seed) is not int:
@@ -118,8 +124,11 @@ class Options:
         self.schedule(self.claim())
         self.cap_value()
         self.policies()
+        confidence_of(self.confidence)
+        if type(self.trials) is not int or self.trials < 0 or self.trials == 1:
+            raise UsageError("--trials must be a whole number: 0, or at least 2 for two worlds")
         needs_people = self.attack in ("attribute", "count", "membership", "uniqueness")
-        if needs_people and not any(self.people):
+        if needs_people and not any(self.people) and not self.trials_only:
             raise UsageError(
                 f"the attack {self.attack} needs something known: --known COLUMN=VALUE"
                 + ("" if self.attack == "count" else " or --people FILE")
@@ -151,6 +160,11 @@ class Options:
         for name in ("epsilons", "columns", "people", "order"):
             values[name] = tuple(values.get(name, ()))
         return Options(**values)
+
+    @property
+    def trials_only(self) -> bool:
+        """Whether trials of membership are all that is asked for."""
+        return self.attack == "membership" and self.trials > 0 and not any(self.people)
 
     def plain(self) -> dict[str, Any]:
         """Return the options as plain JSON values."""

@@ -57,9 +57,9 @@ def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
     Where only the existence of records is known, different records are compared.
     """
     distinct = found.distinct
-    actual = _counted(coarse(truth.codes[:, found.columns], found.widths), distinct)
+    actual = counted(coarse(truth.codes[:, found.columns], found.widths), distinct)
     guessed = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
-    blind = _counted(guessed, distinct)
+    blind = counted(guessed, distinct)
     complete = found.known == len(found.columns)
     recovered = overlap(*actual, found.codes[complete], found.counts[complete])
     attributes = []
@@ -97,14 +97,15 @@ Counted = tuple[Codes, Codes]
 """Rows and how often each counts."""
 
 
-def _counted(rows: Codes, distinct: bool) -> Counted:
+def counted(rows: Codes, distinct: bool) -> Counted:
+    """Return rows and how often each counts: different ones once, or all of them."""
     rows = np.unique(rows, axis=0) if distinct else rows
     return rows, np.ones(len(rows), np.int64)
 
 
 def _column(table: Counted, place: int, distinct: bool) -> Counted:
     values, counts = table[0][:, [place]], table[1]
-    return _counted(values, distinct) if distinct else (values, counts)
+    return counted(values, distinct) if distinct else (values, counts)
 
 
 def coarse(codes: Codes, widths: tuple[int, ...]) -> Codes:

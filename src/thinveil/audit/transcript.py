@@ -12,8 +12,10 @@ fit. The first version of the format had doubles only; its files are read and co
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -26,9 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
+import numpy as np
+
 from thinveil.errors import TranscriptError
 from thinveil.language.packing import DOUBLES, packed, unpacked
 from thinveil.language.queries import Floats
+
+_log = logging.getLogger(__name__)
 
 FORMAT: Final = "thinveil transcript 2"
 _FIRST_FORMAT: Final = "thinveil transcript 1"  # answers without a tag, always doubles
@@ -86,6 +92,7 @@ class Transcript:
         self._resumed: int | None = None
         self._new = path is not None
         self.empty = True
+        self._hash = hashlib.sha256()
         if path is not None and path.exists():
             raise _exists(path)
 
@@ -100,6 +107,7 @@ class Transcript:
         except OSError as error:
             raise TranscriptError(f"cannot write {self.path}: {error.strerror}") from None
         _lock(self._file, self.path)
+        _log.info("keeping the transcript in %s", self.path)
         try:
             self._write(self.header.line())
         except TranscriptError:  # not even the header fits: nothing was asked, nothing is kept
@@ -138,6 +146,7 @@ class Transcript:
             raise _unreadable(path, error) from None
         transcript._resumed = end
         transcript.empty = not transcript._recorded
+        _log.info("%s holds %d answered batches", path, len(transcript._recorded))
         if end < whole:
             transcript.notice = (
                 f"the end of {path} was damaged: it is cut back to the last whole batch, number "
@@ -205,9 +214,23 @@ class Transcript:
             with self.path.open("rb") as file:
                 file.seek(start)
                 tag = DOUBLES if self.header.format == _FIRST_FORMAT else None
-                return unpacked(file.read(size), tag)
+                values = unpacked(file.read(size), tag)
         except OSError as error:
             raise _unreadable(self.path, error) from None
+        self._heard(digest, values)
+        return values
+
+    @property
+    def sha256(self) -> str:
+        """A hash over all questions and answers of the run so far, replayed ones included.
+
+        It depends on neither the run's random name nor how often the run was resumed.
+        """
+        return self._hash.hexdigest()
+
+    def _heard(self, digest: bytes, values: Floats) -> None:
+        self._hash.update(digest)
+        self._hash.update(np.ascontiguousarray(values, "<f8").data)
 
     def sent(self, number: int, digest: bytes) -> None:
         """Note that a batch is about to be sent.
@@ -223,6 +246,7 @@ class Transcript:
 
     def got(self, number: int, digest: bytes, values: Floats) -> None:
         """Note the answers of a batch."""
+        self._heard(digest, values)
         if self.header.format == _FIRST_FORMAT:
             self._frame(_ANSWERED, number, digest, values.astype("<f8", copy=False).tobytes())
         else:

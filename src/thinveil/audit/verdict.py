@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from typing import Any, Final
-
-import numpy as np
 
 from thinveil.attacker.care import SEQUENTIAL
 from thinveil.attacker.codelength import CodeLength
 from thinveil.attacker.found import (
-    ColumnFound,
     ColumnsFound,
     CountFound,
     Found,
@@ -21,34 +16,18 @@ from thinveil.attacker.found import (
     PersonFound,
     TableFound,
 )
-from thinveil.attacker.search import Values
+from thinveil.audit.accuracy import Accuracy
 from thinveil.audit.bounds import Bounds
 from thinveil.audit.driver import Run
+from thinveil.audit.membership import Trial
 from thinveil.audit.options import Options
-from thinveil.audit.scoring import Score, coarse
-from thinveil.curator.dataset import Dataset
+from thinveil.audit.phrases import many, spelled
+from thinveil.audit.provenance import Provenance
+from thinveil.audit.scoring import Score
+from thinveil.audit.staircase import Staircase
+from thinveil.audit.trace import Look, shares
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Codes, Flags
-from thinveil.language.schema import Schema, Value
-
-
-def plain(value: Value) -> Any:
-    """Return a value as JSON can hold it; decimals and dates become text."""
-    return str(value) if isinstance(value, (Decimal, date)) else value
-
-
-def spelled(number: float) -> str:
-    """Write a small number for people: 0.0000149826, and 1.5e-12 only where that is long.
-
-    >>> spelled(1.49826e-05), spelled(1.5e-12)
-    ('0.0000149826', '1.5e-12')
-    """
-    if 1000 <= number < 1e15:
-        return f"{number:,.0f}"
-    short = f"{number:.6g}"
-    return f"{Decimal(short):f}" if number == 0 or 1e-9 <= abs(number) < 1e9 else short
-
 
 NO_CODE: Final = CodeLength(None, None, {})
 """The code length of nothing."""
@@ -72,6 +51,11 @@ class Verdict:
         bounds: What could not be beaten; None where there is no true table at hand.
         network: How long round trips took and what the target's own ledger says, where it is
             behind a network.
+        accuracy: How much is right, beside both baselines; None where there is no truth.
+        membership: What trials of membership showed, where some were asked for.
+        looks: What had been rebuilt after so many questions.
+        staircase: Answers about one predicate, for a picture, where they were asked for.
+        provenance: Versions, the command, and a hash of what was asked and answered.
     """
 
     options: Options
@@ -86,12 +70,18 @@ class Verdict:
     code: CodeLength = NO_CODE
     bounds: Bounds | None = None
     network: Mapping[str, Any] | None = None
+    accuracy: Accuracy | None = None
+    membership: Trial | None = None
+    looks: tuple[Look, ...] = ()
+    staircase: Staircase | None = None
+    provenance: Provenance | None = None
 
     @property
     def exit_code(self) -> int:
         """0 where the attack ran to its end, 3 where it ended early, 1 where the target died."""
         if self.run.ending in ("complete", "undecided"):
-            return EXIT_COMPLETE
+            stopped = self.membership is not None and self.membership.interrupted
+            return EXIT_EARLY if stopped else EXIT_COMPLETE
         return EXIT_ERROR if self.run.ending == "target" else EXIT_EARLY
 
     @property
@@ -211,10 +201,28 @@ class Verdict:
             "transcript": self.transcript,
             "network": None if self.network is None else dict(self.network),
             "assumed_public": self.facts.assumed_public(),
+            "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
+            "membership": None if self.membership is None else self.membership.to_plain(),
+            "trace": self._trace(),
+            "staircase": None if self.staircase is None else self.staircase.to_plain(),
+            "provenance": None
+            if self.provenance is None
+            else self.provenance.to_plain(self.options.plain()),
         }
+
+    def _trace(self) -> list[dict[str, Any]] | None:
+        """Return what was rebuilt after so many questions, as shares."""
+        found = self.run.found
+        if not isinstance(found, TableFound):
+            return None
+        records = int(found.counts.sum()) if found.distinct else self.facts.records
+        return shares(self.looks, records, len(found.columns))
 
     def sentence(self) -> str:
         """Say the outcome in a plain sentence or two."""
+        if self.options.trials_only and self.membership is not None:
+            early = f" The run ended early: {self.run.reason}." if self.run.reason else ""
+            return self.membership.sentence() + early
         claimed = self.epsilon_claimed
         claim = (
             "and the mechanism claims no protection"
@@ -336,123 +344,3 @@ def _is_nothing(found: Found | None) -> bool:
     if isinstance(found, PeopleFound):
         return all(person == PersonFound() for person in found.people)
     return True
-
-
-def many(count: int, one: str, more: str = "") -> str:
-    """Write a count with its noun.
-
-    >>> many(1, "record"), many(2000, "record"), many(2, "person", "people")
-    ('1 record', '2,000 records', '2 people')
-    """
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
-
-
-def result_of(
-    found: Found | None, options: Options, facts: PublicFacts, truth: Dataset | None
-) -> Any:
-    """Return what an attack found, as plain values, checked against the truth if given."""
-    schema = facts.schema
-    if isinstance(found, ColumnsFound):
-        return [
-            {
-                "column": schema[each.column].name,
-                "values": _values(schema, each),
-                "exact": _matches(each, truth, None),
-                "bits": each.bits,
-            }
-            for each in found.columns
-        ]
-    if isinstance(found, CountFound):
-        return {
-            "predicate": dict(options.people[0]),
-            "count": found.count,
-            **({} if facts.claim.counts else {"exists": found.exists}),
-            "correct": _right(found, truth, options, facts),
-            "bits": found.bits,
-        }
-    if isinstance(found, PeopleFound):
-        people = []
-        fitting = None if truth is None else _fitting(facts, truth, options)
-        for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
-            entry: dict[str, Any] = {"known": dict(known), "correct": None, "bits": person.bits}
-            if fitting is not None and person != PersonFound():
-                rows = fitting[number]
-                entry["correct"] = _fits(person, len(rows)) and all(
-                    _matches(each, truth, rows) for each in person.values
-                )
-            for name in ("present", "unique", "matches"):
-                assumed = name == "present" and options.present
-                if getattr(person, name) is not None and not assumed:
-                    entry[name] = getattr(person, name)
-            if options.attack == "attribute":
-                entry["values"] = {
-                    schema[each.column].name: _values(schema, each) for each in person.values
-                }
-                entry["prior_failed"] = [schema[each].name for each in person.prior_failed]
-            people.append(entry)
-        return people
-    return None
-
-
-def _right(
-    found: CountFound, truth: Dataset | None, options: Options, facts: PublicFacts
-) -> bool | None:
-    """Tell whether a count, or what is known instead of one, is right."""
-    if truth is None or (found.count is None and found.exists is None):
-        return None
-    true = int(_inside(truth, options, facts).sum())
-    if found.count is not None:
-        return found.count == true
-    return found.exists is (true > 0)
-
-
-def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:
-    attribute = schema[found.column]
-    return [
-        {
-            "value": plain(attribute.decode(code)),
-            "records": None if found.distinct else count,
-        }
-        for code, count in found.values
-    ]
-
-
-def _inside(truth: Dataset, options: Options, facts: PublicFacts) -> Flags:
-    rows = np.ones(truth.records, np.bool_)
-    for column, (low, high) in options.box_of(facts).items():
-        rows &= (truth.column(column) >= low) & (truth.column(column) < high)
-    return rows
-
-
-def _fits(person: PersonFound, matches: int) -> bool:
-    """Tell whether everything said about how many records match is true."""
-    said = (
-        (person.present, matches > 0),
-        (person.unique, matches == 1),
-        (person.matches, matches),
-    )
-    return all(claim is None or claim == true for claim, true in said)
-
-
-def _fitting(facts: PublicFacts, truth: Dataset, options: Options) -> list[list[int]]:
-    """Return, for each person, the rows of the true table that fit what is known."""
-    people = options.codes_of_people(facts)
-    columns = list(people[0])
-    rows: dict[tuple[int, ...], list[int]] = {tuple(who.values()): [] for who in people}
-    for row, codes in enumerate(zip(*truth.codes[:, columns].T.tolist(), strict=True)):
-        if codes in rows:
-            rows[codes].append(row)
-    return [rows[tuple(who[column] for column in columns)] for who in people]
-
-
-def _matches(found: ColumnFound, truth: Dataset | None, rows: list[int] | None) -> bool | None:
-    if truth is None:
-        return None
-    column: Codes = truth.column(found.column)
-    if rows is not None:
-        column = column[rows]
-    values, counts = np.unique(coarse(column[:, None], (found.width,)), return_counts=True)
-    if found.distinct:
-        return [code for code, _ in found.values] == list(values.tolist())
-    actual: Values = list(zip(values.tolist(), counts.tolist(), strict=True))
-    return actual == found.values

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from thinveil.audit.verdict import many, spelled
+from thinveil.audit.phrases import many, spelled
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY
 from thinveil.experiments.trials import Skipped
 from thinveil.language.claims import Claim

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.audit.verdict import many, plain
+from thinveil.audit.phrases import many, plain
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.queries import Codes

@@ -7,7 +7,8 @@ import os
 from typing import Final
 
 from thinveil.attacker.found import TableFound
-from thinveil.audit.verdict import Verdict, plain
+from thinveil.audit.phrases import plain
+from thinveil.audit.verdict import Verdict
 from thinveil.errors import OutputError, UsageError
 
 UNKNOWN: Final = "?"

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.audit.bounds import Bounds
-from thinveil.audit.verdict import Verdict, many, spelled
+from thinveil.audit.phrases import many, spelled
+from thinveil.audit.verdict import Verdict
 from thinveil.experiments.rows import Row
 
 _MOST_ROWS = 20

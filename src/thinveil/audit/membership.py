@@ -1,0 +1,171 @@
+"""What trials of membership showed: two rates, their intervals, and a bound beside the claim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from thinveil.audit.intervals import ceiling, clopper_pearson, epsilon_at_least, percent
+from thinveil.audit.phrases import many, spelled
+from thinveil.language.claims import Claim
+
+
+def sense_of(claim: Claim) -> str:
+    """Say in which sense a mechanism claims its privacy loss."""
+    shape = claim.shape
+    if not claim.leaks_by_noise:
+        return "differential privacy"
+    if shape.presence:
+        return "Bootstrap DP"
+    if claim.k is None:
+        return f"the mechanism {claim.name}"
+    return "Individual DP" if claim.k == 1 else f"Group IDP for groups of {claim.k}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What trials of membership showed.
+
+    Args:
+        inside: How many trials were on the table as it is.
+        outside: How many were on a neighbour.
+        right: How often the attack said "in" of the table as it is.
+        wrong: How often it said "in" of a neighbour.
+        undecided: How often it found no usable difference, and so said "not in".
+        hunches: How often somebody who asks nothing said "in", of the table and of a neighbour.
+        confidence: How sure the intervals and the bound are.
+        epsilon_claimed: The largest claimed loss of one trial; None where nothing is claimed.
+        sense: In which sense that is claimed.
+        queries: Answers drawn in all trials together.
+        questions: Different questions in all of them.
+        most_queries: The most answers that one trial drew.
+        alone: How many records targets were drawn from.
+        seed: The seed of targets, worlds and noise.
+        asked_for: How many trials there were to be.
+        transcripts: A hash over what was asked and answered in all trials.
+    """
+
+    inside: int
+    outside: int
+    right: int
+    wrong: int
+    undecided: int
+    hunches: tuple[int, int]
+    confidence: float
+    epsilon_claimed: float | None
+    sense: str
+    queries: int
+    questions: int
+    most_queries: int
+    alone: int
+    seed: int
+    asked_for: int
+    transcripts: str
+
+    @property
+    def trials(self) -> int:
+        """How many trials were run."""
+        return self.inside + self.outside
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody stopped it."""
+        return self.trials < self.asked_for
+
+    @property
+    def tpr(self) -> float:
+        """The true positive rate: "in" where the target is in the table."""
+        return self.right / max(self.inside, 1)
+
+    @property
+    def fpr(self) -> float:
+        """The false positive rate: "in" where the target was replaced."""
+        return self.wrong / max(self.outside, 1)
+
+    @property
+    def tpr_interval(self) -> tuple[float, float]:
+        """The Clopper-Pearson interval of the true positive rate."""
+        return clopper_pearson(self.right, self.inside, self.confidence)
+
+    @property
+    def fpr_interval(self) -> tuple[float, float]:
+        """The Clopper-Pearson interval of the false positive rate."""
+        return clopper_pearson(self.wrong, self.outside, self.confidence)
+
+    @property
+    def epsilon_at_least(self) -> float:
+        """A lower bound on epsilon in the sense of differential privacy, at the confidence."""
+        return epsilon_at_least(self.right, self.inside, self.wrong, self.outside, self.confidence)
+
+    @property
+    def ceiling(self) -> float:
+        """The most that so many trials could have shown."""
+        return ceiling(self.inside, self.outside, self.confidence)
+
+    @property
+    def baseline(self) -> float:
+        """The same bound for somebody who asks nothing."""
+        said, wrongly = self.hunches
+        return epsilon_at_least(said, self.inside, wrongly, self.outside, self.confidence)
+
+    def targets(self) -> str:
+        """Say how targets and worlds were drawn."""
+        return (
+            f"Each trial drew one of the {many(self.alone, 'record')} that no other record equals, "
+            "known by all attributes, and flipped a coin: the table as it is, or its neighbour in "
+            "which this record became a copy of another one. Both worlds draw targets alike."
+        )
+
+    def sentence(self) -> str:
+        """Say what the trials show, beside the claim, and no more than that."""
+        claimed, claim = self.epsilon_claimed, "The mechanism claims nothing"
+        if claimed is not None:
+            claim = f"The mechanism claims {spelled(claimed)} in the sense of {self.sense}"
+        sure, bound = percent(self.confidence), self.epsilon_at_least
+        if not bound:
+            return (
+                f"{claim}; {many(self.trials, 'trial')} with up to "
+                f"{many(self.most_queries, 'answer')} each showed no difference beyond chance, at "
+                f"{sure} confidence."
+            )
+        most = ""
+        if bound >= self.ceiling - 1e-9:
+            most = f", the most that {many(self.trials, 'trial')} can show"
+        return (
+            f"{claim}; in the sense of differential privacy it is at least {bound:.2f}, at {sure} "
+            f"confidence{most}."
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        said, wrongly = self.hunches
+        return {
+            "trials": self.trials,
+            "in": self.inside,
+            "out": self.outside,
+            "true_positives": self.right,
+            "false_positives": self.wrong,
+            "tpr": self.tpr,
+            "tpr_interval": list(self.tpr_interval),
+            "fpr": self.fpr,
+            "fpr_interval": list(self.fpr_interval),
+            "confidence": self.confidence,
+            "epsilon_at_least": self.epsilon_at_least,
+            "ceiling": self.ceiling,
+            "epsilon_claimed": self.epsilon_claimed,
+            "claimed_sense": self.sense,
+            "queries": self.queries,
+            "queries_a_trial": self.queries / max(self.trials, 1),
+            "undecided": self.undecided,
+            "targets": self.targets(),
+            "baseline": {
+                "what": "somebody who asks nothing and flips a coin",
+                "tpr": said / max(self.inside, 1),
+                "fpr": wrongly / max(self.outside, 1),
+                "epsilon_at_least": self.baseline,
+            },
+            "seed": self.seed,
+            "interrupted": self.interrupted,
+            "transcripts_sha256": self.transcripts,
+            "sentence": self.sentence(),
+        }

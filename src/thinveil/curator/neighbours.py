@@ -1,0 +1,49 @@
+"""The neighbours of a table in the sense of differential privacy: one record is another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thinveil.curator.counting import Counter, ScanCounter
+from thinveil.language.queries import Codes, QueryBatch
+from thinveil.language.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbour:
+    """A table with one record replaced, held as what changes in the counts.
+
+    Nothing is copied or indexed anew, so thousands of neighbours cost next to nothing.
+
+    Args:
+        schema: What is public about the columns.
+        records: How many records the table has; a neighbour has as many.
+        whole: What counts the records of the table itself.
+        taken: The record that goes, as codes in a table of one row.
+        given: The record that comes instead; the table itself if it is the same.
+        mark: A name that tells this neighbour from others.
+    """
+
+    schema: Schema
+    records: int
+    whole: Counter
+    taken: Codes
+    given: Codes
+    mark: str
+
+    def digest(self) -> str:
+        """Return the name that tells this neighbour from others."""
+        return self.mark
+
+    def counter(self) -> Counter:
+        """Return what counts the records of the neighbour."""
+        return self
+
+    def count(self, batch: QueryBatch) -> Codes:
+        """Return, for each question, how many records lie in its boxes."""
+        counts = self.whole.count(batch)
+        if self.taken is self.given:
+            return counts
+        less, more = (ScanCounter(each).count(batch) for each in (self.taken, self.given))
+        changed: Codes = counts - less + more
+        return changed
