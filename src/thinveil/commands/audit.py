@@ -158,7 +158,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
                 "transcript": given["transcript"],
                 "origin": origin,
             }
-        with notices.status("reading the truth") if notices.is_terminal else nullcontext():
+        with notices.status("reading the truth") if notices.is_interactive else nullcontext():
             how["truth"] = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
         _notes(held, origin, given["strategy"], notices)
         _note_on_strategy(held, how.get("options"), notices)

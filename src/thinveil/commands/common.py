@@ -1,11 +1,9 @@
-"""What all commands share: consoles, JSON files and the options for reading tables."""
+"""What commands on tables share: the options that describe a curator and how to read a table."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,8 +13,12 @@ from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
 from thinveil.audit.options import UNIVERSES
 from thinveil.audit.sources import ENGINES, kind_of, opened, reading
 from thinveil.audit.targets import Target
+from thinveil.commands.outputs import check_outputs as check_outputs
+from thinveil.commands.outputs import consoles as consoles
+from thinveil.commands.outputs import json_option as json_option
+from thinveil.commands.outputs import write_json as write_json
 from thinveil.curator.dataset import Dataset, Held
-from thinveil.errors import OutputError, UsageError
+from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, POSTS
 from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
@@ -31,60 +33,6 @@ def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> A
             names = ", ".join(mechanism_names())
             raise click.BadParameter(f"there is no mechanism {name!r}; choose from {names}")
     return value
-
-
-def consoles(json_file: str | None) -> tuple[Console, Console]:
-    """Return the console for results and the one for progress and notices.
-
-    Where the JSON goes to standard output, people read the error stream instead.
-    """
-    notices = Console(stderr=True, soft_wrap=True)
-    return Console(stderr=json_file == "-"), notices
-
-
-def json_option(command: _F) -> _F:
-    """Add --json FILE to a command."""
-    return click.option(
-        "--json", "json_file", metavar="FILE", help="Write the result as JSON; - for stdout."
-    )(command)
-
-
-def check_outputs(inputs: Sequence[str | None], **outputs: str | None) -> None:
-    """Make sure before a long run that results can be written and overwrite no input.
-
-    Args:
-        inputs: Files that the command reads.
-        **outputs: Files that it writes, by the name of their option.
-
-    Raises:
-        UsageError: A folder does not exist, or a file is read or written already.
-    """
-    taken = {Path(path).resolve() for path in inputs if path}
-    for option, name in outputs.items():
-        if not name or (option == "json" and name == "-"):
-            continue
-        path = Path(name)
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UsageError(f"--{option} {name}: no file can be written there")
-        if path.resolve() in taken:
-            raise UsageError(f"--{option} {name}: this file is in use for something else")
-        if option != "json" and path.exists():
-            raise UsageError(f"--{option} {name} exists already: choose another name")
-        taken.add(path.resolve())
-
-
-def write_json(json_file: str | None, content: Any) -> None:
-    """Write a result as JSON where the user wants it."""
-    if not json_file:
-        return
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    if json_file == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(json_file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"--json {json_file}: {error.strerror}") from None
 
 
 def mechanism_options(command: _F) -> _F:
@@ -170,7 +118,7 @@ def reading_options(command: _F) -> _F:
 def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
     """Open a table or a target as the options say; without one, the embedded people."""
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
-    with notices.status("opening the table") if notices.is_terminal else nullcontext():
+    with notices.status("opening the table") if notices.is_interactive else nullcontext():
         return opened(
             origin.get("table"),
             schema,

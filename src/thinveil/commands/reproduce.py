@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from thinveil.commands.common import check_outputs, consoles, json_option, write_json
+from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
 from thinveil.curator.reading import load
 from thinveil.errors import MissingExtra, ThinveilError, UsageError
 from thinveil.experiments import detector, paper, simulation

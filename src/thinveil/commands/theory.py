@@ -9,7 +9,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from thinveil.commands.common import check_outputs, consoles, json_option, write_json
+from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
 from thinveil.theory.chapters import Chapter, Setting, plain, shown
 from thinveil.theory.tour import CHAPTERS, tour
 
@@ -48,7 +48,7 @@ def command(records: int, domain: int, k: int, seed: int, json_file: str | None)
             total=len(CHAPTERS),
             console=notices,
             transient=True,
-            disable=not notices.is_terminal,
+            disable=not notices.is_interactive,
         )
     )
     for number, chapter in enumerate(chapters, 1):

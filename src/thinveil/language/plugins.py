@@ -60,6 +60,14 @@ def _found(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     return found
 
 
+def found(group: str) -> list[tuple[str, str]]:
+    """Return the names of a group's entry points, each with the packages that bring it."""
+    return [
+        (name, ", ".join(dict.fromkeys(map(package, entries))))
+        for name, entries in _found(group).items()
+    ]
+
+
 def forget() -> None:
     """Look for plug-ins anew the next time: a package was installed or removed."""
     _found.cache_clear()

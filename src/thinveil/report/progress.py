@@ -25,7 +25,7 @@ def progress(console: Console) -> Iterator[Observer]:
         TextColumn("{task.fields[asked]:,} answers"),
         TimeElapsedColumn(),
     )
-    hidden = not console.is_terminal
+    hidden = not console.is_interactive
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("starting", total=1.0, asked=0)
         due = 0.0
