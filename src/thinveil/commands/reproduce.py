@@ -10,7 +10,7 @@ from rich.text import Text
 
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
 from thinveil.curator.reading import load
-from thinveil.errors import MissingExtra, ThinveilError, UsageError
+from thinveil.errors import EXIT_EARLY, MissingExtra, ThinveilError, UsageError
 from thinveil.experiments import detector, paper, simulation
 from thinveil.experiments.published import BANK_DIGEST, ERRATA
 from thinveil.experiments.rows import Row
@@ -61,17 +61,22 @@ def command(
             notices.print(Text("Note: this is not the table that the paper used", style="yellow"))
     rows: list[Row] = []
     saved: list[Path] = []
+    interrupted = ""
     for name in wanted:
-        if name == "sensitivity":
-            mine = paper.sensitivity(seed)
-        elif name == "detector":
-            with progress(notices) as observer:
-                measured = simulation.measure(observer, seed)
-            mine = detector.rows(measured)
-        else:
-            assert table is not None
-            with progress(notices) as observer:
-                mine = paper.EXPERIMENTS[name](table, observer, seed)
+        try:
+            if name == "sensitivity":
+                mine = paper.sensitivity(seed)
+            elif name == "detector":
+                with progress(notices) as observer:
+                    measured = simulation.measure(observer, seed)
+                mine = detector.rows(measured)
+            else:
+                assert table is not None
+                with progress(notices) as observer:
+                    mine = paper.EXPERIMENTS[name](table, observer, seed)
+        except KeyboardInterrupt:
+            interrupted = name
+            break
         show_rows(console, mine)
         for note in ERRATA[name]:
             console.print(Text(f"  {note}", style="dim"))
@@ -91,6 +96,10 @@ def command(
     different = [row for row in rows if not row.agrees]
     if different:
         raise ThinveilError(f"{len(different)} of {len(rows)} figures differ from the published")
+    if interrupted:
+        done = f"{len(rows)} figures were done, and agree"
+        notices.print(Text(f"Interrupted in the experiment {interrupted}: {done}."))
+        return EXIT_EARLY
     chance = sum(isinstance(row, detector.SimulatedRow) for row in rows)
     within = (
         f" ({chance} simulated ones within five standard errors; those marked ours or with an "
