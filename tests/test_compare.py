@@ -20,7 +20,7 @@ from thinveil.experiments.compare import ORDER, Settings, attempt, compare
 from thinveil.experiments.curves import known_of
 from thinveil.experiments.outcomes import Outcome, wilson
 from thinveil.experiments.risk import AGAINST_LOSS, risk
-from thinveil.experiments.trials import Skipped, attribute_trial, membership_trial
+from thinveil.experiments.trials import Skipped, attribute_trial
 from thinveil.language.claims import MECHANISMS
 from thinveil.language.schema import MISSING
 
@@ -121,21 +121,18 @@ def test_a_control_that_may_spend_a_lot_gives_way_and_the_sentence_says_so():
     assert "controls stayed" not in found.sentence()
 
 
-def test_membership_trials_are_balanced_and_true():
-    trial = membership_trial(DATA, 20, seed=3)
-    names = DATA.schema.names
-    rows = {tuple("" if v is None else str(v) for v in row) for row in DATA.rows()}
-    for who, present in zip(trial.people, trial.present, strict=True):
-        assert (tuple(who[name] for name in names) in rows) is present
-    assert sum(trial.present) == 10
-    assert membership_trial(DATA, 20, seed=3) == trial
-    assert membership_trial(DATA, 20, seed=4) != trial
+def test_membership_is_tried_on_the_table_and_its_neighbours():
+    found = compare(DATA, Settings(mechanisms=("idp",), people=20, seed=3)).lines[0].tried[0]
+    assert (found.task, found.unit, found.of, found.baseline) == ("membership", "trials", 20, 10)
+    assert found.everything
+    assert found.trial.trials == found.trial.inside + found.trial.outside == 20
+    assert (found.trial.tpr, found.trial.fpr, found.trial.baseline) == (1, 0, 0)
+    assert found.to_plain()["trial"]["epsilon_claimed"] == found.epsilon_claimed
 
 
-def test_a_table_that_holds_every_possible_record_has_no_outsiders():
-    full = Dataset(Schema((Categories("a", ("x", "y")),)), np.array([[0], [1], [1]]))
-    assert isinstance(membership_trial(full, 4, 0), Skipped)
-    found = compare(full, Settings(mechanisms=("idp",), people=4))
+def test_a_table_in_which_nobody_is_alone_has_no_trial():
+    twins = Dataset(Schema((Categories("a", ("x", "y")),)), np.array([[0], [0], [1], [1]]))
+    found = compare(twins, Settings(mechanisms=("idp",), people=4))
     assert [type(each) for each in found.lines[0].outcomes] == [Skipped, Skipped, Outcome]
     assert found.lines[0].everything
     assert sum("not tried" in line for line in found.how_trials_were_made()) == 2

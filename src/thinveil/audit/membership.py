@@ -22,6 +22,15 @@ def sense_of(claim: Claim) -> str:
     return "Individual DP" if claim.k == 1 else f"Group IDP for groups of {claim.k}"
 
 
+def how_drawn(alone: int) -> str:
+    """Say how targets and worlds are drawn, from so many records that are alone."""
+    return (
+        f"Each trial drew one of the {many(alone, 'record')} that no other record equals, known by "
+        "all attributes, and flipped a coin: the table as it is, or its neighbour in which this "
+        "record became a copy of another one. Both worlds draw targets alike."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What trials of membership showed.
@@ -31,7 +40,8 @@ class Trial:
         outside: How many were on a neighbour.
         right: How often the attack said "in" of the table as it is.
         wrong: How often it said "in" of a neighbour.
-        undecided: How often it found no usable difference, and so said "not in".
+        silent: How often it found no usable difference, and so said "not in": of the table, and
+            of a neighbour.
         hunches: How often somebody who asks nothing said "in", of the table and of a neighbour.
         confidence: How sure the intervals and the bound are.
         epsilon_claimed: The largest claimed loss of one trial; None where nothing is claimed.
@@ -43,13 +53,15 @@ class Trial:
         seed: The seed of targets, worlds and noise.
         asked_for: How many trials there were to be.
         transcripts: A hash over what was asked and answered in all trials.
+        error: A bound on the chance that anything was decided wrongly in any of them.
+        reason: Why the attack said nothing, where it did not.
     """
 
     inside: int
     outside: int
     right: int
     wrong: int
-    undecided: int
+    silent: tuple[int, int]
     hunches: tuple[int, int]
     confidence: float
     epsilon_claimed: float | None
@@ -61,6 +73,18 @@ class Trial:
     seed: int
     asked_for: int
     transcripts: str
+    error: float = 0.0
+    reason: str = ""
+
+    @property
+    def undecided(self) -> int:
+        """How often the attack found no usable difference."""
+        return sum(self.silent)
+
+    @property
+    def correct(self) -> int:
+        """How often it said something, and was right."""
+        return self.right + self.outside - self.wrong - self.silent[1]
 
     @property
     def trials(self) -> int:
@@ -110,11 +134,7 @@ class Trial:
 
     def targets(self) -> str:
         """Say how targets and worlds were drawn."""
-        return (
-            f"Each trial drew one of the {many(self.alone, 'record')} that no other record equals, "
-            "known by all attributes, and flipped a coin: the table as it is, or its neighbour in "
-            "which this record became a copy of another one. Both worlds draw targets alike."
-        )
+        return how_drawn(self.alone)
 
     def sentence(self) -> str:
         """Say what the trials show, beside the claim, and no more than that."""

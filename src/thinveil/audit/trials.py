@@ -118,6 +118,7 @@ def membership_trials(
     trials: int = USUAL_TRIALS,
     claim: Claim | None = None,
     meter: Meter | None = None,
+    counter: Counter | None = None,
 ) -> Trial:
     """Run the membership attack of the options on worlds that coins decide.
 
@@ -130,6 +131,7 @@ def membership_trials(
         claim: The mechanism, where the options do not name it.
         meter: Counts what is asked in all trials; a fresh one unless given. Its claimed loss is
             the largest of one trial: every trial has a curator of its own.
+        counter: What counts the table's records, where it is at hand.
 
     Raises:
         UsageError: The table has nobody to ask about.
@@ -141,16 +143,20 @@ def membership_trials(
     meter = Meter(len(data.schema)) if meter is None else meter
     counts = np.zeros((2, 2), np.int64)
     hunches = np.zeros(2, np.int64)
-    undecided = most = 0
+    silent = np.zeros(2, np.int64)
+    most, error, reason = 0, 0.0, ""
     digest = hashlib.sha256()
-    worlds = _worlds(data, drawn, IndexCounter(data.codes))
+    worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
     with suppress(KeyboardInterrupt):  # what was tried until then counts
         for number, (coin, world) in enumerate(zip(drawn, worlds, strict=True), start=1):
             ended, mark = _one(world, options, claim, coin, data)
             if ended.ending == "interrupted":
                 break
             said = _said(ended)
-            undecided += said is None
+            if said is None:
+                silent[int(coin.inside)] += 1
+                reason = ended.reason
+            error += ended.meter.error.total + ended.meter.risk
             counts[int(coin.inside), int(bool(said))] += 1
             hunches[int(coin.inside)] += coin.hunch
             most = max(most, ended.meter.queries)
@@ -162,7 +168,7 @@ def membership_trials(
         outside=int(counts[0].sum()),
         right=int(counts[1, 1]),
         wrong=int(counts[0, 1]),
-        undecided=undecided,
+        silent=(int(silent[1]), int(silent[0])),
         hunches=(int(hunches[1]), int(hunches[0])),
         confidence=confidence,
         epsilon_claimed=float(meter.spent) if claim.protected else None,
@@ -174,6 +180,8 @@ def membership_trials(
         seed=options.seed,
         asked_for=trials,
         transcripts=digest.hexdigest(),
+        error=min(1.0, error),
+        reason=reason,
     )
 
 

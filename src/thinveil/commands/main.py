@@ -152,7 +152,8 @@ def _say(message: str, error: BaseException) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = cli.main(list(arguments), prog_name="thinveil", standalone_mode=False)
+        given = list(arguments)  # the object of all contexts: a result names its command line
+        code = cli.main(given, prog_name="thinveil", standalone_mode=False, obj=tuple(given))
         if sys.stdout is not None:
             sys.stdout.flush()  # what cannot be written is found here, not after the end
         return code if isinstance(code, int) else 0

@@ -13,20 +13,20 @@ from thinveil.attacker.found import Found, PeopleFound, PersonFound, TableFound
 from thinveil.attacker.strategies import strategy_for
 from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import Meter, Observer, Run, run
+from thinveil.audit.membership import how_drawn
 from thinveil.audit.options import Options
 from thinveil.audit.schedule import DEFAULT
 from thinveil.audit.scoring import score
+from thinveil.audit.trials import alone_in, coins, membership_trials
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
-from thinveil.errors import MissingExtra, PluginError
+from thinveil.errors import MissingExtra, PluginError, UsageError
 from thinveil.experiments.outcomes import Comparison, Line, Outcome
 from thinveil.experiments.trials import (
     AttributeTrial,
-    MembershipTrial,
     Skipped,
     attribute_trial,
-    membership_trial,
 )
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.facts import PublicFacts
@@ -36,6 +36,7 @@ from thinveil.language.schema import Schema
 
 USUAL_PEOPLE: Final = 40
 """How many people a comparison tries its attacks on, unless told otherwise."""
+_CONFIDENCE: Final = 0.95
 
 
 def _by_kind(name: str) -> tuple[bool, bool, bool, str]:
@@ -163,7 +164,7 @@ def compare(
         with suppress(MissingExtra):  # it is missed, and said so, when its turn comes
             Curator(data, settings.facts(name, data).claim, seed=settings.seed)
     trials = (
-        membership_trial(data, settings.people, settings.seed),
+        _members(data),
         attribute_trial(data, settings.people, settings.seed, settings.linking),
     )
     counter = IndexCounter(data.codes)
@@ -195,7 +196,9 @@ def compare(
         asked_for=wanted,
         records=data.records,
         columns=tuple(_assumed(data.schema)),
-        trials=tuple(each if isinstance(each, Skipped) else each.describe() for each in trials),
+        trials=tuple(
+            each.describe() if isinstance(each, AttributeTrial) else each for each in trials
+        ),
         interrupted=interrupted,
         epsilon_per_query=settings.epsilon_per_query,
         k=settings.k,
@@ -211,6 +214,15 @@ def _assumed(schema: Schema) -> list[str]:
     return [f"{each.name}: {each.describe()}" for each in schema]
 
 
+def _members(data: Dataset) -> str | Skipped:
+    """Say how targets of membership are drawn, or why they cannot be."""
+    try:
+        coins(data, 1, 0)
+    except UsageError as error:
+        return Skipped("membership", str(error))
+    return how_drawn(len(alone_in(data, range(len(data.schema)))))
+
+
 _Task = Callable[[Observer, Counter], Outcome | Skipped]
 
 
@@ -218,7 +230,7 @@ def _tasks(
     data: Dataset,
     settings: Settings,
     mechanism: str,
-    trials: tuple[MembershipTrial | Skipped, AttributeTrial | Skipped],
+    trials: tuple[str | Skipped, AttributeTrial | Skipped],
 ) -> list[_Task]:
     """Return the three attacks on one mechanism, ready to be run."""
     members, targets = trials
@@ -226,17 +238,29 @@ def _tasks(
     def membership(observer: Observer, counter: Counter) -> Outcome | Skipped:
         if isinstance(members, Skipped):
             return members
-        options = settings.options(mechanism, attack="membership", people=members.people)
-        tried = attempt(data, options, observer, counter)
-        said = [each.present for each in _people(tried.run.found, len(members.people))]
-        return _outcome(
-            tried,
-            unit="people",
-            stated=sum(each is not None for each in said),
-            recovered=sum(a is b for a, b in zip(said, members.present, strict=True)),
-            of=len(said),
-            baseline=len(said) / 2,
-            trials=len(said),
+        options = settings.options(mechanism, attack="membership", trials=settings.people)
+        start = time.perf_counter()
+        tried = membership_trials(
+            data, options, _CONFIDENCE, observer, trials=settings.people, counter=counter
+        )
+        ended = "interrupted" if tried.interrupted else "complete"
+        return Outcome(
+            task="membership",
+            unit="trials",
+            recovered=tried.correct,
+            stated=tried.trials - tried.undecided,
+            of=max(tried.trials, 1),
+            baseline=tried.trials / 2,
+            strategy=options.strategy_for(options.claim()),
+            queries=tried.queries,
+            questions=tried.questions,
+            epsilon_claimed=tried.epsilon_claimed,
+            error_probability=tried.error,
+            ended="undecided" if tried.undecided == tried.trials else ended,
+            reason=tried.reason,
+            seconds=time.perf_counter() - start,
+            trials=tried.trials,
+            trial=tried,
         )
 
     def attribute(observer: Observer, counter: Counter) -> Outcome | Skipped:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from thinveil.audit.membership import Trial
 from thinveil.audit.phrases import many, spelled
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY
 from thinveil.experiments.trials import Skipped
@@ -49,6 +50,7 @@ class Outcome:
         reason: The sentence that goes with an ending other than complete.
         seconds: How long it took.
         trials: How many people it was tried on; None for the whole table.
+        trial: For membership, what the trials showed.
     """
 
     task: str
@@ -66,6 +68,7 @@ class Outcome:
     reason: str
     seconds: float
     trials: int | None = None
+    trial: Trial | None = None
 
     @property
     def share(self) -> float:
@@ -110,6 +113,7 @@ class Outcome:
             "ended": self.ended,
             "reason": self.reason,
             "seconds": round(self.seconds, 3),
+            "trial": None if self.trial is None else self.trial.to_plain(),
         }
 
 
