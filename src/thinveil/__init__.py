@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from thinveil.attacker.strategies import STRATEGIES
     from thinveil.audit.audit import audit
+    from thinveil.audit.membership import Trial
     from thinveil.audit.options import ATTACKS, Options
     from thinveil.audit.targets import Target
+    from thinveil.audit.trials import trial
     from thinveil.audit.verdict import Verdict
     from thinveil.curator.curator import Curator
     from thinveil.curator.dataset import Dataset
@@ -48,6 +50,7 @@ __all__ = [
     "Schema",
     "Target",
     "ThinveilError",
+    "Trial",
     "Verdict",
     "audit",
     "batch_of",
@@ -57,6 +60,7 @@ __all__ = [
     "load",
     "people",
     "read_schema",
+    "trial",
     "unprotected",
     "write_schema",
 ]
@@ -64,8 +68,10 @@ __all__ = [
 _HOMES: Final = {
     "attacker.strategies": ("STRATEGIES",),
     "audit.audit": ("audit",),
+    "audit.membership": ("Trial",),
     "audit.options": ("ATTACKS", "Options"),
     "audit.targets": ("Target",),
+    "audit.trials": ("trial",),
     "audit.verdict": ("Verdict",),
     "curator.curator": ("Curator",),
     "curator.dataset": ("Dataset",),

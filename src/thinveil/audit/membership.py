@@ -138,9 +138,10 @@ class Trial:
 
     def sentence(self) -> str:
         """Say what the trials show, beside the claim, and no more than that."""
-        claimed, claim = self.epsilon_claimed, "The mechanism claims nothing"
-        if claimed is not None:
-            claim = f"The mechanism claims {spelled(claimed)} in the sense of {self.sense}"
+        claimed, claim = self.epsilon_claimed, "Of one person's membership the mechanism claims "
+        claim += (
+            "nothing" if claimed is None else f"{spelled(claimed)} in the sense of {self.sense}"
+        )
         sure, bound = percent(self.confidence), self.epsilon_at_least
         if not bound:
             return (
@@ -150,7 +151,7 @@ class Trial:
             )
         most = ""
         if bound >= self.ceiling - 1e-9:
-            most = f", the most that {many(self.trials, 'trial')} can show"
+            most = f" (the most that {many(self.trials, 'trial')} can show)"
         return (
             f"{claim}; in the sense of differential privacy it is at least {bound:.2f}, at {sure} "
             f"confidence{most}."

@@ -144,7 +144,7 @@ def membership_trials(
     counts = np.zeros((2, 2), np.int64)
     hunches = np.zeros(2, np.int64)
     silent = np.zeros(2, np.int64)
-    most, error, reason = 0, 0.0, ""
+    most, reason = 0, ""
     digest = hashlib.sha256()
     worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
     with suppress(KeyboardInterrupt):  # what was tried until then counts
@@ -156,7 +156,6 @@ def membership_trials(
             if said is None:
                 silent[int(coin.inside)] += 1
                 reason = ended.reason
-            error += ended.meter.error.total + ended.meter.risk
             counts[int(coin.inside), int(bool(said))] += 1
             hunches[int(coin.inside)] += coin.hunch
             most = max(most, ended.meter.queries)
@@ -180,7 +179,7 @@ def membership_trials(
         seed=options.seed,
         asked_for=trials,
         transcripts=digest.hexdigest(),
-        error=min(1.0, error),
+        error=min(1.0, meter.risk),
         reason=reason,
     )
 
@@ -244,6 +243,7 @@ def _add(total: Meter, ended: Run[Any]) -> None:
     total.rounds += one.rounds
     total.trivial += one.trivial
     total.by_column += one.by_column
+    total.risk += one.error.total + one.risk
     total.spent = max(total.spent, ended.spent)
 
 

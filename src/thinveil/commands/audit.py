@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -16,11 +17,13 @@ from rich.text import Text
 from thinveil.attacker.care import TESTS
 from thinveil.attacker.strategies import STRATEGIES, USUAL
 from thinveil.audit.audit import audit, how_to_go_on
+from thinveil.audit.intervals import USUAL_CONFIDENCE
 from thinveil.audit.options import ATTACKS, Options, own_settings
 from thinveil.audit.schedule import SPLITS
 from thinveil.audit.sources import truth_of
 from thinveil.audit.targets import Target
 from thinveil.audit.transcript import Transcript
+from thinveil.audit.trials import USUAL_TRIALS
 from thinveil.audit.verdict import Verdict
 from thinveil.commands.common import (
     care_options,
@@ -34,13 +37,16 @@ from thinveil.commands.common import (
     reading_options,
     write_json,
 )
+from thinveil.commands.outputs import write_text
 from thinveil.curator.addresses import shown
 from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts
 from thinveil.curator.reading import missing_texts, read_columns
 from thinveil.errors import TranscriptError, UsageError
+from thinveil.experiments.evidence import beside
 from thinveil.language.compiling import COMPILED
+from thinveil.report.examples import examples
 from thinveil.report.progress import progress
 from thinveil.report.table import write_table
 from thinveil.report.terminal import show_verdict
@@ -53,7 +59,10 @@ _PLAIN = (
     "numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
     "some hundred times slower: pip install 'thinveil[fast]'"
 )
-_BESIDE_RESUME = {"source", "resume", "json_file", "output", "force", "truth", "patience"}
+_BESIDE_RESUME = {
+    "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
+    "show_records", "comparison",
+}  # fmt: skip
 _ITS_OWN = (
     "mechanism", "k", "offset", "post", "epsilons", "min_epsilon", "max_queries", "cache",
     "universe", "seed", "inside", "engine",
@@ -63,6 +72,7 @@ _PLAIN_SETTINGS = (
     "mechanism", "k", "offset", "post", "epsilon_per_query", "epsilon", "split", "answers", "cap",
     "min_epsilon", "max_queries", "cache", "universe", "strategy", "effort", "windows",
     "boxes_only", "attack", "seed", "error", "most_repeats", "test", "repeats", "present", "force",
+    "confidence",
 )  # fmt: skip
 """Options of the command line that are settings as they stand."""
 
@@ -104,6 +114,28 @@ _PLAIN_SETTINGS = (
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
 @click.option("--output", metavar="FILE", help="Write the reconstructed table there as CSV.")
 @click.option(
+    "--trials",
+    type=int,
+    metavar="N",
+    help="Trials of membership, on the table and neighbours. [2000 with --report, else 0]",
+)
+@click.option(
+    "--confidence",
+    default=USUAL_CONFIDENCE,
+    show_default=True,
+    metavar="SHARE",
+    help="How sure intervals and bounds are.",
+)
+@click.option("--report", metavar="FILE", help="Write a report there: one HTML file.")
+@click.option(
+    "--comparison/--no-comparison",
+    default=True,
+    help="Report: try all mechanisms on a sample, too; some seconds. [comparison]",
+)
+@click.option(
+    "--show-records", is_flag=True, help="Report, JSON: some records, true and recovered."
+)
+@click.option(
     "--truth",
     metavar="FILE|self",
     help="Score what was learned against this table; self fetches the rows of a database.",
@@ -131,13 +163,18 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
       thinveil audit people.csv --mechanism idp --k 3
       thinveil audit postgresql://localhost/census --table people
       thinveil audit http://127.0.0.1:8321 --truth people.csv
+      thinveil audit people.csv --report people.html
+      thinveil audit people.csv --attack membership --trials 2000
       thinveil audit people.csv --attack attribute --known age=44 --known job=nurse
       thinveil audit people.csv --attack column --column salary --precision salary=1000
     """
     json_file, output = given["json_file"], given["output"]
     truth_file = None if given["truth"] == "self" else given["truth"]
     inputs = [source, given["schema"], given["people_file"], given["resume"], truth_file]
-    check_outputs(inputs, transcript=given["transcript"], output=output, json=json_file)
+    report = given["report"]
+    check_outputs(
+        inputs, transcript=given["transcript"], output=output, json=json_file, report=report
+    )
     if output and not given["resume"] and given["attack"] != "dataset":
         raise UsageError("--output: only the attack on the data set reconstructs a table")
     console, notices = consoles(json_file)
@@ -153,23 +190,45 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             held = _open(stack, {**origin, **here}, notices)
             if isinstance(held, Target):
                 _leave_out(ctx, _ITS_OWN)
-            how = {
-                "options": _options(held, given),
-                "transcript": given["transcript"],
-                "origin": origin,
-            }
+            how = {"transcript": given["transcript"], "origin": origin}
         with notices.status("reading the truth") if notices.is_interactive else nullcontext():
-            how["truth"] = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
+            truth = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
+        if not given["resume"]:
+            how["options"] = _options(held, given, truth)
         _notes(held, origin, given["strategy"], notices)
         _note_on_strategy(held, how.get("options"), notices)
+        how |= {"command": _command_line(ctx), "exhibits": bool(report or json_file)}
         with progress(notices) as observer:
-            verdict = audit(held, observer=observer, **how)
+            verdict = audit(held, truth=truth, observer=observer, **how)
+    result = {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": None}
+    if given["show_records"]:
+        result["records_shown"] = examples(verdict, truth)
+    if report and given["comparison"] and truth is not None and not verdict.exit_code:
+        with progress(notices) as observer:
+            compared, drawn = beside(truth, verdict.options, observer)
+        result["comparison"] = compared.to_plain()
+        result["risk"] = None if drawn is None else drawn.to_plain()
     if output:
         write_table(verdict, output)
-    write_json(json_file, verdict.to_plain())
+    write_json(json_file, result)
     show_verdict(console, verdict)
+    if report:
+        _write_report(report, result, given["show_records"])
+        notices.print(Text(f"The report is in {report}; it opens in any browser."))
     _say_how_it_ended(verdict, notices)
     return verdict.exit_code
+
+
+def _write_report(path: str, result: Mapping[str, Any], show_records: bool) -> None:
+    """Write the report; it takes the place of nothing until it is whole."""
+    from thinveil.report.html import page
+
+    write_text(path, page(result, show_records=show_records), "--report")
+
+
+def _command_line(ctx: click.Context) -> str:
+    """Return the command line for the result to name, without passwords."""
+    return shlex.join(["thinveil", *(shown(each) for each in ctx.obj or ())])
 
 
 def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +317,15 @@ def _leave_out(ctx: click.Context, names: Sequence[str]) -> None:
             raise UsageError(f"{_option(name)}: what is attacked brings its own; leave it out")
 
 
-def _options(held: Held | Target, given: Mapping[str, Any]) -> Options:
+def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int:
+    """Return how many trials of membership there are: some where they are the point."""
+    if given["trials"] is not None:
+        return int(given["trials"])
+    alone = given["attack"] == "membership" and not known
+    return USUAL_TRIALS if alone or (given["report"] and truth is not None) else 0
+
+
+def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | None) -> Options:
     """Turn the words of the command line into options."""
     own = own_settings(held.facts) if isinstance(held, Target) else {}
     names = (held.facts.schema if isinstance(held, Target) else held.schema).names
@@ -280,6 +347,7 @@ def _options(held: Held | Target, given: Mapping[str, Any]) -> Options:
             "priors": pairs(given["prior"], names, "--prior"),
             "precision": pairs(given["precision"], names, "--precision"),
             "order": order,
+            "trials": _trials(given, any(known), truth),
         }
     )
 

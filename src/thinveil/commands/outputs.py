@@ -91,3 +91,19 @@ def write_json(json_file: str | None, content: Any) -> None:
         Path(json_file).write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"--json {json_file}: {error.strerror}") from None
+
+
+def write_text(path: str, text: str, option: str) -> None:
+    """Write a file; it takes the place of nothing until it is whole.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    whole = Path(path)
+    part = whole.with_name(f".{whole.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(whole)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OutputError(f"{option} {path}: {error.strerror}") from None

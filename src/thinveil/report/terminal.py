@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.audit.bounds import Bounds
+from thinveil.audit.intervals import clopper_pearson, percent
+from thinveil.audit.membership import Trial
 from thinveil.audit.phrases import many, spelled
 from thinveil.audit.verdict import Verdict
 from thinveil.experiments.rows import Row
@@ -35,12 +37,18 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(_attributes(verdict))
     for part in _result(verdict):
         console.print(part)
+    if verdict.membership is not None:
+        for part in membership(verdict.membership):
+            console.print(part)
     if verdict.notice:
         console.print(Text(f"Note: {verdict.notice}", style="yellow"))
     undecided = verdict.run.ending == "undecided"
     style = "red" if verdict.run.ending == "complete" and verdict.run.found else "yellow"
     style = "green" if undecided else style
-    console.print(Panel(Text(verdict.sentence()), title="Verdict", border_style=style))
+    said = verdict.sentence()
+    if verdict.membership is not None and not verdict.options.trials_only:
+        said = f"{said} {verdict.membership.sentence()}"
+    console.print(Panel(Text(said), title="Verdict", border_style=style))
 
 
 def _figures(verdict: Verdict) -> Table:
@@ -67,21 +75,47 @@ def _figures(verdict: Verdict) -> Table:
     if verdict.options.precision:
         steps = ", ".join(f"{name} {step}" for name, step in verdict.options.precision.items())
         rows.append(("precision", f"{steps}; exact means at this precision"))
-    if verdict.score is not None:
-        score = verdict.score
-        rows.append(
-            (
-                "different records recovered" if score.distinct else "records recovered",
-                f"{score.recovered:,} of {score.records:,} (guessing without asking: "
-                f"{score.guessed:,})",
-            )
-        )
+    rows += _accuracy(verdict)
+    if verdict.provenance is not None and verdict.provenance.transcript is not None:
+        rows.append(("hash of all answers", verdict.provenance.transcript[:16]))
     table = Table(show_header=False)
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
+
+
+def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how much is right, with its interval, beside both attackers who never ask."""
+    judged = verdict.accuracy
+    if judged is None:
+        whole = verdict.options.trials_only or verdict.run.found is None
+        return [] if whole else [("right", "not scored: the true table is not at hand")]
+    share, sure = judged.whole, judged.confidence
+    rows = [(f"{judged.unit} right", f"{share.right:,} of {share.of:,}")]
+    if share.of > 1:
+        low, high = clopper_pearson(share.right, share.of, sure)
+        rows.append(("as a share", f"{low:.1%} to {high:.1%} at {percent(sure)} confidence"))
+    rows.append(("asking nothing", f"{share.nothing:,.6g} right"))
+    rows.append(("knowing the marginals", f"{share.marginals:,.6g} right"))
+    return rows
+
+
+def membership(trial: Trial) -> list[RenderableType]:
+    """Return what trials of membership showed, as a table with its intervals."""
+    table = _plain_table("said to be in the table", "trials", "share", percent(trial.confidence))
+    table.title = Text("Trials of membership")
+    for world, right, of, share, (low, high) in (
+        ("who is in it", trial.right, trial.inside, trial.tpr, trial.tpr_interval),
+        ("who was replaced", trial.wrong, trial.outside, trial.fpr, trial.fpr_interval),
+    ):
+        table.add_row(world, f"{right:,} of {of:,}", f"{share:.1%}", f"{low:.2%} to {high:.2%}")
+    table.caption = (
+        f"{trial.targets()} Whoever asks nothing shows a bound of {trial.baseline:.2f}. So many "
+        f"trials can show at most {trial.ceiling:.2f}; more raise that."
+    )
+    return [table]
 
 
 def _network(verdict: Verdict) -> list[tuple[str, str]]:
@@ -151,14 +185,26 @@ def _short(number: float) -> str:
 
 def _attributes(verdict: Verdict) -> Table:
     assert verdict.score is not None
-    table = _plain_table("attribute", "questions", "bits", "recovered", "guessed without asking")
+    table = _plain_table(
+        "attribute", "questions", "bits", "recovered", "guessed without asking",
+        "of a person", "marginals",
+    )  # fmt: skip
     table.caption = (
         "share of the column's different values that are named, less values named wrongly"
         if verdict.score.distinct
-        else "share of the column's values that are right; the guess spreads records evenly over "
-        "the public values"
+        else "recovered: share of the column's values that are right; the guess spreads records "
+        "evenly over the public values"
+    ) + (
+        "; of a person: share of people whose value is named, all else of them being known; "
+        "marginals: naming the most common value"
     )
     asked, bits = verdict.run.meter.by_column.tolist(), verdict.bits_by_attribute
+    judged = () if verdict.accuracy is None else verdict.accuracy.attributes
+    inferred = {
+        each.name: (f"{one.right / one.of:.1%}", f"{one.marginals / one.of:.1%}")
+        for each in judged
+        if (one := each.inferred) is not None
+    }
     for each, questions in zip(verdict.score.attributes, asked, strict=False):
         table.add_row(
             Text(each.name),
@@ -166,6 +212,7 @@ def _attributes(verdict: Verdict) -> Table:
             f"{bits[each.name]:,.0f}" if each.name in bits else "",
             f"{each.recovered / each.of:.1%}",
             f"{each.guessed / each.of:.1%}",
+            *inferred.get(each.name, ("", "")),
         )
     return table
 
