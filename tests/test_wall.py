@@ -20,6 +20,7 @@ ORDER = (
     "audit",
     "experiments",
     "report",
+    "lab",
     "commands",
 )
 """A package imports only what stands to its left, or itself."""

@@ -1,0 +1,99 @@
+"""thinveil lab: a page on which a table is attacked before everybody's eyes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import webbrowser
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+
+from thinveil.commands.common import consoles, load_table, reading_options
+from thinveil.errors import UsageError
+from thinveil.lab.app import app_of, check_extra, new_key
+from thinveil.lab.tables import Table, Tables, cut
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8322
+
+
+@click.command("lab")
+@click.argument("table", required=False)
+@click.option("--port", default=PORT, show_default=True, help="0 chooses a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@reading_options
+def command(table: str | None, **given: Any) -> int:
+    """Open a page on which a table is attacked before everybody's eyes.
+
+    TABLE is a CSV or Parquet file; the page also offers made-up people, and opens files itself.
+    Only this machine can reach the page, and nothing leaves it. Ctrl-C ends it.
+
+    \b
+    Examples:
+      thinveil lab
+      thinveil lab people.csv
+      thinveil lab --port 0 --no-browser
+    """
+    check_extra()
+    _, notices = consoles(None)
+    tables = Tables(None if table is None else _own(table, given, notices))
+    with closing(_listener(given["port"])) as listener:
+        key = new_key()
+        address = f"http://{HOST}:{listener.getsockname()[1]}/?key={key}"
+        click.echo(f"The lab is open at\n  {address}\nCtrl-C ends it.")
+        if not given["no_browser"] and _has_display():
+            # a browser in the terminal would never come back
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        _serve(key, tables, listener)
+    return 0
+
+
+def _own(table: str, given: dict[str, Any], notices: Console) -> Table:
+    """Read the table that was given on the command line."""
+    name = Path(table).name
+    return cut(load_table({**given, "table": table}, notices), name, f"thinveil.load({name!r})")
+
+
+def _listener(port: int) -> socket.socket:
+    """Return a socket that listens to this machine alone."""
+    try:
+        return socket.create_server((HOST, port))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or "no such port"
+        raise UsageError(f"--port {port}: cannot listen there ({reason}); 0 chooses one") from None
+
+
+def _has_display() -> bool:
+    """Tell whether there is a screen that a browser could open on."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _serve(key: str, tables: Tables, listener: socket.socket) -> None:
+    """Serve until somebody ends it."""
+    import uvicorn
+
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    server: uvicorn.Server
+    app = app_of(key, tables, leaving=lambda: server.should_exit)
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)  # uvicorn ends by them, then raises them once more
+    server.run(sockets=[listener])

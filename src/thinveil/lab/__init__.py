@@ -1,0 +1,1 @@
+"""The live page: an attack that a room can watch."""

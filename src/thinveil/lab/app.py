@@ -1,0 +1,323 @@
+"""The page behind HTTP, for this machine alone (extra: lab).
+
+A request goes through these doors, in this order: is it addressed to this machine by a name of
+its own (a foreign name that leads here is how web pages reach into a local network), does it
+come from this page, and does it bring the key that was printed at the start. No line of a log
+holds anything of a table.
+"""
+
+# FastAPI reads annotations when routes are made, so here they are not put off until later.
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from thinveil.audit.http import loopback
+from thinveil.errors import MissingExtra, ThinveilError, UsageError
+from thinveil.lab.sessions import Gone, Sessions
+from thinveil.lab.setting import choices, setting_of
+from thinveil.lab.tables import LARGEST_FILE, Tables
+
+LARGEST_BODY: Final = 64 * 1024
+COOKIE: Final = "thinveil-lab"
+KINDS: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_LOOK: Final = 0.04  # seconds between two looks for new events
+_BEAT: Final = 10.0  # seconds between two signs of life
+_SWEEP: Final = 5.0
+_CLOSED: Final = (
+    "<!doctype html><title>thinveil lab</title><h1>This page needs its key</h1>"
+    "<p>Open the whole address that <code>thinveil lab</code> printed, with the part after the "
+    "question mark.</p>"
+)
+
+
+class _TooLarge(UsageError):
+    """A request has more bytes than are taken."""
+
+
+def new_key() -> str:
+    """Return a key that nobody can guess; a new one at every start."""
+    return secrets.token_urlsafe(24)
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Return the files of the page by their names."""
+    folder = files("thinveil.lab") / "static"
+    return {
+        each.name: each.read_bytes()
+        for each in folder.iterdir()
+        if each.name.endswith(tuple(KINDS))
+    }
+
+
+def check_extra() -> None:
+    """Miss what is missing before anything is opened.
+
+    Raises:
+        MissingExtra: FastAPI or uvicorn is not installed.
+    """
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise MissingExtra("The live page", "lab")
+
+
+def app_of(
+    key: str,
+    tables: Tables,
+    sessions: Sessions | None = None,
+    leaving: Callable[[], bool] = lambda: False,
+) -> Any:
+    """Return the application.
+
+    Args:
+        key: What every request must bring.
+        tables: The tables that the page offers.
+        sessions: Where runs are kept.
+        leaving: Tells whether the server is about to end, so that streams end first.
+
+    Raises:
+        MissingExtra: FastAPI is not installed.
+    """
+    check_extra()
+    from fastapi import FastAPI, Request, Response
+    from fastapi.responses import JSONResponse, StreamingResponse
+
+    runs = Sessions() if sessions is None else sessions
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        sweeper = asyncio.create_task(_sweep(runs))
+        yield
+        sweeper.cancel()
+        runs.close_all()
+
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.state.sessions = runs
+
+    def refused(status: int, message: str) -> Response:
+        return JSONResponse({"error": message}, status)
+
+    @app.middleware("http")
+    async def doors(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        host = request.headers.get("host", "")
+        origin = request.headers.get("origin")
+        if not _ours(host):
+            response = refused(421, "this page answers to 127.0.0.1 and localhost alone")
+        elif origin is not None and origin != f"http://{host}":
+            response = refused(403, "this page takes nothing from other pages")
+        elif not _public(request.url.path) and not _has_key(request, key):
+            response = (
+                Response(_CLOSED, 403, media_type="text/html")
+                if request.url.path == "/"
+                else refused(403, "the key is missing: open the address that thinveil lab printed")
+            )
+        else:
+            response = await call_next(request)
+        response.headers.update(HEADERS)
+        return response
+
+    @app.exception_handler(ThinveilError)
+    async def wrong(request: Request, error: ThinveilError) -> Response:
+        status = 404 if isinstance(error, Gone) else 413 if isinstance(error, _TooLarge) else 422
+        return refused(status, str(error))
+
+    @app.get("/")
+    async def page(request: Request) -> Response:
+        response = Response(static_files()["index.html"], media_type=KINDS[".html"])
+        name = cookie_name(request.url.port)
+        response.set_cookie(name, key, httponly=True, samesite="strict", path="/")
+        return response
+
+    @app.get("/static/{name}")
+    async def static(name: str) -> Response:
+        content = static_files().get(name)
+        if content is None:
+            return refused(404, "there is no such file")
+        kind = KINDS[name[name.rindex(".") :]]
+        return Response(content, media_type=kind)
+
+    @app.get("/api/choices")
+    async def all_choices() -> Response:
+        return JSONResponse(choices(tables))
+
+    @app.get("/api/tables/{name}")
+    async def table(name: str) -> Response:
+        return JSONResponse(await asyncio.to_thread(lambda: tables[name].to_plain()))
+
+    @app.post("/api/tables")
+    async def open_table(request: Request) -> Response:
+        content = await _body(request, LARGEST_FILE)
+        name = request.query_params.get("name", "table.csv")
+        opened = await asyncio.to_thread(tables.open, content, name)
+        return JSONResponse({"name": opened, "table": tables[opened].to_plain()}, 201)
+
+    @app.post("/api/runs")
+    async def begin(request: Request) -> Response:
+        asked = await _plain(request)
+
+        def start() -> str:
+            return runs.open(setting_of(asked, tables))
+
+        return JSONResponse({"run": await asyncio.to_thread(start)}, 201)
+
+    @app.get("/api/runs")
+    async def all_runs() -> Response:
+        return JSONResponse(runs.to_plain())
+
+    @app.get("/api/runs/{name}")
+    async def one_run(name: str) -> Response:
+        run = runs[name]
+        return JSONResponse(
+            {"events": len(run.since(0)), "done": run.done, "paused": run.pace.paused}
+        )
+
+    @app.post("/api/runs/{name}/control")
+    async def control(name: str, request: Request) -> Response:
+        asked = await _plain(request)
+        run = runs[name]
+        if "speed" in asked:
+            run.pace.set_speed(asked["speed"])
+        action = asked.get("action")
+        actions: dict[object, Callable[[], None]] = {
+            None: lambda: None,
+            "pause": run.pace.pause,
+            "resume": run.pace.resume,
+            "round": lambda: run.pace.step("round"),
+            "question": lambda: run.pace.step("question"),
+            "stop": run.pace.stop,
+        }
+        if not isinstance(action, str | None) or action not in actions:
+            raise UsageError("the action is pause, resume, round, question or stop")
+        actions[action]()
+        if action is not None:
+            run.say_state()
+        return JSONResponse({"paused": run.pace.paused, "done": run.done})
+
+    @app.delete("/api/runs/{name}")
+    async def close(name: str) -> Response:
+        runs.close(name)
+        return JSONResponse({})
+
+    @app.get("/api/runs/{name}/events")
+    async def events(name: str, request: Request) -> Response:
+        after = request.headers.get("last-event-id") or request.query_params.get("after", "-1")
+        if not after.lstrip("-").isascii() or not after.lstrip("-").isdigit() or len(after) > 12:
+            raise UsageError("the number of the last event is a whole number")
+        runs[name]  # a run that is gone is refused before the stream begins
+        stream = _stream(runs, name, int(after) + 1, leaving)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    return app
+
+
+def cookie_name(port: int | None) -> str:
+    """Return the name of the cookie: browsers share cookies between the ports of a machine."""
+    return f"{COOKIE}-{port or 80}"
+
+
+def _ours(host: str) -> bool:
+    """Tell whether a Host header names this machine as seen from itself."""
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    return name is not None and loopback(name)
+
+
+def _public(path: str) -> bool:
+    """Tell whether a path gives nothing away: the page's own code is the same for everybody."""
+    return path.startswith("/static/")
+
+
+def _has_key(request: Any, key: str) -> bool:
+    brought = [request.cookies.get(cookie_name(request.url.port), "")]
+    if request.url.path == "/":
+        brought.append(request.query_params.get("key", ""))
+    return any(secrets.compare_digest(each.encode(), key.encode()) for each in brought)
+
+
+async def _body(request: Any, most: int) -> bytes:
+    """Read a body that is not too large.
+
+    Raises:
+        UsageError: It is.
+    """
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > most:
+            raise _TooLarge(
+                f"more than {most / 2**20:g} MB: give a large table on the command line, "
+                "thinveil lab TABLE"
+            )
+    return bytes(content)
+
+
+async def _plain(request: Any) -> dict[str, Any]:
+    """Read a small JSON object.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        plain = json.loads(await _body(request, LARGEST_BODY))
+    except (ValueError, RecursionError):
+        raise UsageError("a JSON object is needed") from None
+    if not isinstance(plain, dict):
+        raise UsageError("a JSON object is needed")
+    return plain
+
+
+async def _stream(
+    runs: Sessions, name: str, first: int, leaving: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """Send events as they come; the number of each lets a browser go on where it was."""
+    with suppress(Gone), runs.watching(name) as run:
+        quiet = 0.0
+        yield ": here\n\n"
+        while not leaving():
+            done = run.done
+            fresh = run.since(first)
+            if fresh:
+                quiet = 0.0
+                yield "".join(
+                    f"id: {number}\ndata: {event}\n\n" for number, event in enumerate(fresh, first)
+                )
+                first += len(fresh)
+            if done:
+                return
+            await asyncio.sleep(_LOOK)
+            quiet += _LOOK
+            if quiet > _BEAT:
+                quiet = 0.0
+                yield ": still here\n\n"
+
+
+async def _sweep(runs: Sessions) -> None:
+    while True:
+        await asyncio.sleep(_SWEEP)
+        runs.sweep()

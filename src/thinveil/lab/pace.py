@@ -1,0 +1,109 @@
+"""How fast an attack may ask: pause, resume, step, stop and speed, from any thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Literal
+
+from thinveil.errors import UsageError
+
+TICK: Final = 0.05
+"""Seconds between two portions of a round that is shown as it is asked."""
+FASTEST: Final = 100_000
+NO_LIMIT: Final = 0
+"""The speed of an attack that nobody slows down."""
+
+Step = Literal["round", "question"]
+
+
+class Pace:
+    """Lets questions through, a portion at a time.
+
+    Args:
+        speed: Questions a second; 0 is as fast as it goes.
+        paused: Whether to wait for a step or for `resume` at first.
+    """
+
+    def __init__(self, speed: float = NO_LIMIT, paused: bool = False) -> None:
+        self._changed = threading.Condition()
+        self._speed = speed_of(speed)
+        self._paused = paused
+        self._stopped = False
+        self._step: Step | None = None
+        self._due = 0.0
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is let through."""
+        return self._paused
+
+    def pause(self) -> None:
+        """Let nothing more through."""
+        self._set(lambda: setattr(self, "_paused", True))
+
+    def resume(self) -> None:
+        """Go on."""
+        self._set(lambda: setattr(self, "_paused", False))
+
+    def step(self, step: Step) -> None:
+        """Let one round through, or what is left of it, or one question; then wait."""
+
+        def change() -> None:
+            self._paused, self._step = True, step
+
+        self._set(change)
+
+    def stop(self) -> None:
+        """End the attack at its next question."""
+        self._set(lambda: setattr(self, "_stopped", True))
+
+    def set_speed(self, speed: float) -> None:
+        """Change the speed."""
+        speed = speed_of(speed)
+        self._set(lambda: setattr(self, "_speed", speed))
+
+    def _set(self, change: Callable[[], None]) -> None:
+        with self._changed:
+            change()
+            self._due = 0.0
+            self._changed.notify_all()
+
+    def allow(self, wanted: int) -> int:
+        """Wait until something may be asked; return how many of the wanted questions.
+
+        Raises:
+            KeyboardInterrupt: The attack was stopped; the driver ends it with what was found.
+        """
+        with self._changed:
+            while True:
+                if self._stopped:
+                    raise KeyboardInterrupt
+                if self._step is not None:
+                    step, self._step = self._step, None
+                    return wanted if step == "round" else 1
+                if self._paused:
+                    self._changed.wait()
+                    continue
+                if self._speed == NO_LIMIT:
+                    return wanted
+                portion = min(wanted, max(1, round(self._speed * TICK)))
+                now = time.monotonic()
+                if self._due == 0.0:
+                    self._due = now + portion / self._speed
+                if now >= self._due:
+                    self._due = 0.0
+                    return portion
+                self._changed.wait(self._due - now)
+
+
+def speed_of(speed: object) -> float:
+    """Read a speed.
+
+    Raises:
+        UsageError: It is no number, or too large.
+    """
+    if isinstance(speed, bool) or not isinstance(speed, int | float) or not 0 <= speed <= FASTEST:
+        raise UsageError(f"the speed is a number of questions a second, from 0 to {FASTEST:,}")
+    return float(speed)

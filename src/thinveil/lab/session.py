@@ -1,0 +1,244 @@
+"""A run that a page watches: an attack in a thread of its own, and a numbered list of events.
+
+The driver's loop runs the attack. The target is wrapped: it lets questions through at the pace
+that the page wants, a portion of a round at a time, and writes them down. Noise belongs to the
+ordinal of an answer, so how a round is cut changes nothing.
+
+Events, in order: one "start", then "asked" (questions and answers) and "round" (meter and cells
+that changed) in turn, then one "end". "state" tells of pauses in between.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.found import Found, PeopleFound, TableFound
+from thinveil.audit.attacks import attack_on
+from thinveil.audit.driver import Meter, Run, run
+from thinveil.audit.results import result_of
+from thinveil.audit.scoring import guess, overlap, score
+from thinveil.audit.verdict import Verdict
+from thinveil.curator.curator import Curator
+from thinveil.errors import ThinveilError
+from thinveil.lab.journal import Journal
+from thinveil.lab.pace import Pace
+from thinveil.lab.reveal import Onlooker, Revealed, change
+from thinveil.lab.setting import MECHANISM_LINES, Setting
+from thinveil.language.claims import Claim
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Answers, QueryBatch
+
+FORMAT: Final = 1
+"""The version of the events; the page refuses a recording of another."""
+
+
+class Session:
+    """One run of one tab.
+
+    Args:
+        setting: What was chosen.
+
+    Raises:
+        UsageError: The attack does not fit the table or the mechanism.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.pace = Pace(setting.speed, setting.paused)
+        truth = setting.table.data
+        curator = Curator(truth, setting.options.claim(), seed=setting.options.seed)
+        self._attack = attack_on(setting.options, curator.facts)
+        self._target = _Watched(curator, self)
+        self._journal = Journal(truth)
+        self._onlooker = Onlooker(truth, setting.fitting)
+        self._seen: Revealed | None = None
+        self._events: list[str] = []
+        self._done = False
+        self._thread = threading.Thread(target=self._run, name="thinveil-lab", daemon=True)
+        self._emit("start", **_start(setting, curator.facts))
+
+    def start(self) -> None:
+        """Begin to attack."""
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether the last event is there."""
+        return self._done
+
+    def since(self, number: int) -> list[str]:
+        """Return all events from a number on, each as JSON."""
+        return self._events[max(0, number) :]
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the attack has ended."""
+        self._thread.join(timeout)
+
+    def say_state(self) -> None:
+        """Tell everybody who watches whether the run is paused."""
+        if not self._done:
+            self._emit("state", paused=self.pace.paused)
+
+    def _emit(self, kind: str, **more: Any) -> None:
+        self._events.append(json.dumps({"kind": kind, **more}, separators=(",", ":")))
+
+    def note(self, batch: QueryBatch, answers: Answers) -> None:
+        """Tell of questions that were just answered."""
+        self._emit("asked", answers=batch.queries, **self._journal.write(batch, answers))
+
+    def _run(self) -> None:
+        options = self.setting.options
+        facts = self._target.facts
+        try:
+            began = time.perf_counter()
+            schedule = options.schedule(facts.claim)
+            ended = run(self._attack, self._target, schedule, observer=self._round)
+            self._end(ended, time.perf_counter() - began)
+        except ThinveilError as error:
+            self._emit("end", ending="error", sentence=f"The run failed: {error}.")
+        except Exception as error:  # what it says could hold values of the table
+            name = type(error).__name__
+            self._emit("end", ending="error", sentence=f"The run failed by a bug: {name}.")
+        self._done = True
+
+    def _round(self, meter: Meter, about: About) -> None:
+        """Tell of a round; called by the driver's loop."""
+        self._emit(
+            "round",
+            number=meter.rounds,
+            label=about.label,
+            done=round(about.done, 4),
+            questions=meter.questions,
+            answers=meter.queries,
+            claimed=self._target.claimed,
+            **self._look(about.so_far()),
+        )
+
+    def _look(self, found: Found | None) -> dict[str, Any]:
+        now = self._onlooker.look(found)
+        cells = change(self._seen, now, self.setting.table.data)
+        self._seen = now
+        told: dict[str, Any] = {"people": now.people, "values": now.values}
+        told |= {"cells": cells} if cells else {}
+        if isinstance(found, PeopleFound) and found.people:
+            who = found.people[0]
+            told["person"] = {
+                name: getattr(who, name)
+                for name in ("present", "unique", "matches")
+                if getattr(who, name) is not None
+            }
+        return told
+
+    def _end(self, ended: Run[Found], seconds: float) -> None:
+        setting, truth, found = self.setting, self.setting.table.data, ended.found
+        facts = self._target.facts
+        verdict = Verdict(
+            options=setting.options,
+            facts=facts,
+            run=ended,  # type: ignore[arg-type]
+            score=score(found, truth, setting.options.seed)
+            if isinstance(found, TableFound)
+            else None,
+            result=result_of(found, setting.options, facts, truth),
+            seconds=seconds,
+            seed=setting.options.seed,
+        )
+        self._emit(
+            "end",
+            ending=ended.ending,
+            sentence=verdict.sentence(),
+            questions=ended.meter.questions,
+            answers=ended.meter.queries,
+            rounds=ended.meter.rounds,
+            claimed=self._target.claimed,
+            **self._look(found),
+        )
+
+
+class _Watched:
+    """A curator whose questions are let through at a pace, and written down."""
+
+    def __init__(self, curator: Curator, session: Session) -> None:
+        self._curator = curator
+        self._session = session
+        self.ledger = curator.ledger
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What is public about the table."""
+        return self._curator.facts
+
+    @property
+    def claimed(self) -> float | None:
+        """The claimed loss of everything answered so far."""
+        return float(self.ledger.spent) if self.facts.claim.protected else None
+
+    def answer(self, batch: QueryBatch) -> Answers:
+        """Answer a batch, perhaps in portions."""
+        parts = []
+        asked = 0
+        while asked < batch.questions:
+            portion = self._session.pace.allow(batch.questions - asked)
+            rows = np.arange(asked, asked + portion)
+            some = batch if portion == batch.questions else batch.some(rows)
+            answers = self._curator.answer(some)
+            self._session.note(some, answers)
+            parts.append(answers.values)
+            asked += portion
+        return Answers(np.concatenate(parts), batch.repeats, batch.epsilon)
+
+
+def _start(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
+    options = setting.options
+    return {
+        "format": FORMAT,
+        "table": setting.table.to_plain(),
+        "mechanism": {
+            "name": facts.claim.name,
+            "line": MECHANISM_LINES[options.mechanism],
+            "about": facts.claim.describe(),
+            **_law(facts.claim),
+        },
+        "epsilon": options.epsilon_per_query,
+        "attack": options.attack,
+        "strategy": options.strategy_for(facts.claim),
+        "columns": list(options.columns),
+        "person": setting.person,
+        "known": dict(options.people[0]) if options.people else {},
+        "fitting": list(setting.fitting),
+        "seed": options.seed,
+        "code": setting.code,
+        "baseline": _baseline(setting, facts),
+    }
+
+
+def _law(claim: Claim) -> dict[str, Any]:
+    """Return what the page needs to say what an answer tells."""
+    return {
+        "protected": claim.protected,
+        "leaks": claim.leaks_by_noise,
+        "counts": claim.counts,
+        "reach": claim.reach,
+        "offset": claim.offset,
+        "post": claim.post,
+    }
+
+
+def _baseline(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
+    """Return what a guess from public facts alone gets right, asking nothing."""
+    truth, options = setting.table.data, setting.options
+    guessed = guess(facts.schema, facts.records, options.seed)
+    ones = np.ones(facts.records, np.int64)
+    columns = [facts.schema.column(name) for name in options.columns]
+    if options.attack == "dataset":
+        columns = list(range(len(facts.schema)))
+    values = sum(
+        overlap(truth.codes[:, [each]], ones, guessed[:, [each]], ones) for each in columns
+    )
+    people = overlap(truth.codes, ones, guessed, ones) if options.attack == "dataset" else None
+    return {"people": people, "values": values if columns else None}

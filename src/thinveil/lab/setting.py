@@ -1,0 +1,226 @@
+"""What the page may ask for, and what that means for one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.strategies import STRATEGIES, USUAL
+from thinveil.audit.options import Options
+from thinveil.audit.schedule import DEFAULT
+from thinveil.curator.dataset import Dataset
+from thinveil.errors import UsageError
+from thinveil.lab.pace import speed_of
+from thinveil.lab.tables import INCOMES, OWN, Table, Tables
+from thinveil.language.claims import MECHANISMS, claim_named
+from thinveil.language.schema import MISSING
+
+SPEED: Final = 100.0
+"""Questions a second at first: thirty people take about a quarter of a minute."""
+
+MECHANISM_LINES: Final = {
+    "bdp": "Bootstrap DP: noise unless nobody or everybody fits.",
+    "dp-laplace": "Honest differential privacy: the same noise on every answer.",
+    "dp-opendp": "Honest differential privacy, noise drawn by the OpenDP library.",
+    "dp-smooth": "Honest differential privacy by smooth sensitivity: always noise.",
+    "idp": "Individual DP: noise only where k people could tip the answer.",
+    "idp-binary": "Individual DP, answers rounded to yes or no.",
+    "idp-integer": "Individual DP, answers rounded to whole numbers.",
+    "idp-noisy": "Individual DP with some noise on every answer: a repair that fails.",
+    "unprotected": "True answers: no protection, and none is claimed.",
+}
+"""A line for each built-in mechanism."""
+
+ATTACK_LINES: Final = {
+    "dataset": "The whole table",
+    "column": "One column",
+    "membership": "One person: is anybody like this in the table?",
+    "uniqueness": "One person: is exactly one person like this in the table?",
+    "attribute": "One person: find their other values",
+}
+"""A line for each attack that the page offers."""
+
+STRATEGY_LINES: Final = {
+    "adaptive": "learns while it asks",
+    "linear": "tries every threshold (Algorithms 1 and 2 of the paper)",
+    "posterior": "carries beliefs about each group",
+    "published": "the paper's binary searches",
+    "thrifty": "fewest questions, about unions of groups",
+}
+"""A line for each strategy."""
+
+PEOPLE: Final = (30, 60, 200)
+"""How many made-up people the page offers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One run, as chosen.
+
+    Args:
+        table: The table that is attacked.
+        options: All settings of the attack.
+        person: The person whom the attack is after, where it is after one.
+        fitting: The people who fit what is known of that person.
+        speed: Questions a second.
+        paused: Whether the run waits for the first step.
+    """
+
+    table: Table
+    options: Options
+    person: int | None = None
+    fitting: tuple[int, ...] = ()
+    speed: float = SPEED
+    paused: bool = False
+
+    @property
+    def code(self) -> str:
+        """The same run in a line of Python."""
+        options = self.options
+        told = [f"mechanism={options.mechanism!r}"]
+        told += [f"k={options.k}"] if options.k != 1 else []
+        if options.epsilon_per_query != DEFAULT and options.claim().protected:
+            told.append(f"epsilon_per_query={options.epsilon_per_query!r}")
+        told += [f"attack={options.attack!r}"] if options.attack != "dataset" else []
+        told += [f"columns={list(options.columns)!r}"] if options.columns else []
+        told += [f"known={dict(options.people[0])!r}"] if options.people else []
+        told += [f"strategy={options.strategy!r}"] if options.strategy != USUAL else []
+        return f"thinveil.audit({self.table.code}, {', '.join(told)}, seed={options.seed})"
+
+
+def choices(tables: Tables) -> dict[str, Any]:
+    """Return everything that the page offers."""
+    offered = [{"name": f"people-{each}", "title": f"{each} made-up people"} for each in PEOPLE]
+    offered.append({"name": INCOMES, "title": "The paper's six incomes"})
+    if tables.own is not None:
+        offered.insert(0, {"name": OWN, "title": tables.own.title})
+    return {
+        "tables": offered,
+        "mechanisms": [
+            {
+                "name": each,
+                "line": MECHANISM_LINES[each],
+                "group": claim_named(each).k is not None,
+                "missing": missing(each),
+            }
+            for each in sorted(MECHANISMS, key=_shown_first)
+        ],
+        "attacks": [{"name": name, "line": line} for name, line in ATTACK_LINES.items()],
+        "strategies": [{"name": each, "line": STRATEGY_LINES[each]} for each in STRATEGIES],
+        "usual": {"epsilon": DEFAULT, "k": 1, "seed": 0, "strategy": USUAL, "speed": SPEED},
+    }
+
+
+def _shown_first(name: str) -> tuple[bool, str]:
+    """Sort the broken mechanisms before the honest ones."""
+    return name.startswith("dp-"), "" if name == "idp" else name
+
+
+def missing(mechanism: str) -> str:
+    """Say what a mechanism lacks on this machine; "" where nothing."""
+    if mechanism == "dp-opendp" and find_spec("opendp") is None:
+        return "needs the OpenDP library: pip install 'thinveil[opendp]'"
+    return ""
+
+
+def setting_of(asked: Mapping[str, Any], tables: Tables) -> Setting:
+    """Read what the page asks for.
+
+    Raises:
+        UsageError: Something makes no sense; says what.
+    """
+    table = tables[_text(asked, "table")]
+    attack = _text(asked, "attack", "dataset")
+    if attack not in ATTACK_LINES:
+        raise UsageError(f"there is no attack {attack[:40]!r} on this page")
+    mechanism = _text(asked, "mechanism", "idp")
+    if mechanism not in MECHANISMS:
+        raise UsageError(f"there is no mechanism {mechanism[:40]!r} on this page")
+    if lacks := missing(mechanism):
+        raise UsageError(f"{mechanism} {lacks}")
+    claim = claim_named(mechanism)
+    told: dict[str, Any] = {}
+    if claim.protected:
+        told["epsilon_per_query"] = _text(asked, "epsilon", DEFAULT)
+    if claim.k is not None:
+        told["k"] = _whole(asked, "k", 1)
+    schema = table.data.schema
+    columns = asked.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
+        raise UsageError("columns: a list of names is needed")
+    person: int | None = None
+    fitting: tuple[int, ...] = ()
+    if attack == "column":
+        told["columns"] = tuple(columns)
+    elif attack != "dataset":
+        if not columns:
+            raise UsageError("choose at least one column that the outsider knows of the person")
+        person = _whole(asked, "person", 0)
+        if not 0 <= person < table.data.records:
+            raise UsageError(f"there are people 1 to {table.data.records}: choose one of them")
+        places = [schema.column(name) for name in columns]
+        codes = [int(table.data.codes[person, place]) for place in places]
+        if asked.get("absent") is True:
+            codes = _somebody_else(table.data, places, codes)
+        fits = (table.data.codes[:, places] == np.array(codes)).all(axis=1)
+        fitting = tuple(np.flatnonzero(fits).tolist())
+        known = zip(places, codes, strict=True)
+        told["people"] = (
+            {
+                schema[place].name: "" if code == MISSING else str(schema[place].decode(code))
+                for place, code in known
+            },
+        )
+    options = Options(
+        mechanism=mechanism,
+        attack=attack,
+        strategy=_text(asked, "strategy", USUAL),
+        seed=_whole(asked, "seed", 0),
+        **told,
+    )
+    if options.seed < 0:
+        raise UsageError("the seed is a whole number from 0 on")
+    speed = speed_of(asked.get("speed", SPEED))
+    return Setting(table, options, person, fitting, speed, asked.get("paused") is True)
+
+
+def _somebody_else(data: Dataset, places: list[int], codes: list[int]) -> list[int]:
+    """Return a record like the given one that nobody has: one value is another.
+
+    Raises:
+        UsageError: Everybody that could be told from the person is in the table.
+    """
+    there = set(map(tuple, data.codes[:, places].tolist()))
+    for at, place in enumerate(places):
+        attribute = data.schema[place]
+        lower, upper = attribute.lower, attribute.upper
+        for step in range(1, data.records + 2):
+            code = (0 if codes[at] == MISSING else codes[at]) + step
+            if lower is not None and upper is not None and upper >= lower:
+                code = lower + (code - lower) % (upper - lower + 1)
+            other = [*codes[:at], code, *codes[at + 1 :]]
+            if tuple(other) not in there:
+                return other
+    raise UsageError(
+        "everybody who could be made of these values is in the table: choose further columns"
+    )
+
+
+def _text(asked: Mapping[str, Any], name: str, usual: str | None = None) -> str:
+    value = asked.get(name, usual)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or len(value) > 100:
+        raise UsageError(f"{name}: a short text is needed")
+    return value
+
+
+def _whole(asked: Mapping[str, Any], name: str, usual: int) -> int:
+    value = asked.get(name, usual)
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
+        raise UsageError(f"{name}: a whole number is needed")
+    return value

@@ -1,0 +1,162 @@
+"""The tables that the page can show: made-up people, six incomes, or a file of one's own."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.curator.dataset import Dataset
+from thinveil.curator.people import people
+from thinveil.curator.reading import load
+from thinveil.errors import DataError, ThinveilError, UsageError
+from thinveil.experiments.paper import six_incomes
+
+MOST_PEOPLE: Final = 200
+"""So many people are shown and attacked; a longer table is cut, and the page says so."""
+MOST_COLUMNS: Final = 24
+LARGEST_FILE: Final = 4 * 2**20
+"""The most bytes of a file that is opened in the page."""
+KEPT: Final = 16
+"""How many opened files are remembered."""
+
+INCOMES: Final = "incomes"
+OWN: Final = "own"
+"""The name of the table that was given on the command line."""
+
+_INCOMES_CODE: Final = (
+    'thinveil.Dataset(thinveil.Schema((thinveil.Grid("income"),)), '
+    "[[5], [8], [15], [16], [17], [18]])"
+)
+_PEOPLE: Final = re.compile(r"people-(\d{1,4})")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that the page can show.
+
+    Args:
+        data: The table.
+        title: What the page calls it.
+        code: How Python gets it, for whoever wants to repeat a run.
+        note: What was left out, if anything was.
+    """
+
+    data: Dataset
+    title: str
+    code: str
+    note: str = ""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything that the page shows of the table; a missing value is None."""
+        return {
+            "title": self.title,
+            "note": self.note,
+            "columns": [
+                {"name": each.name, "about": each.describe(), "kind": each.kind}
+                for each in self.data.schema
+            ],
+            "rows": [[text_of(value) for value in row] for row in self.data.rows()],
+        }
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as the page writes it."""
+    return None if value is None else str(value)
+
+
+def cut(data: Dataset, title: str, code: str) -> Table:
+    """Return a table of at most as many people as the page shows.
+
+    Raises:
+        UsageError: The table has too many columns for a page.
+    """
+    if len(data.schema) > MOST_COLUMNS:
+        raise UsageError(
+            f"the table has {len(data.schema)} columns and the page shows {MOST_COLUMNS} at most: "
+            "leave some out, or use thinveil audit"
+        )
+    if data.records <= MOST_PEOPLE:
+        return Table(data, title, code)
+    note = (
+        f"The page works on the first {MOST_PEOPLE} of {data.records:,} records; thinveil audit "
+        "attacks them all."
+    )
+    rows = np.arange(MOST_PEOPLE)
+    return Table(data.sample(rows), title, f"{code}.sample(range({MOST_PEOPLE}))", note)
+
+
+def from_file(content: bytes, name: str) -> Table:
+    """Read a table that somebody opened in the page, with the reader of the command line.
+
+    The content is in a file of its own for as long as it is read, for this user alone.
+
+    Raises:
+        DataError: It cannot be read.
+        UsageError: It is too large.
+    """
+    title = Path(name).name[:80] or "table.csv"
+    if len(content) > LARGEST_FILE:
+        raise UsageError(
+            f"the file has more than {LARGEST_FILE // 2**20} MB: give it on the command line, "
+            "thinveil lab TABLE"
+        )
+    with tempfile.TemporaryDirectory(prefix="thinveil-lab-") as folder:
+        path = Path(folder) / ("table.parquet" if title.endswith((".parquet", ".pq")) else "table")
+        path.write_bytes(content)
+        try:
+            data = load(path)
+        except ThinveilError as error:
+            raise DataError(str(error).replace(str(path), title)) from None
+    return cut(data, title, f"thinveil.load({title!r})")
+
+
+@dataclass(slots=True)
+class Tables:
+    """All tables by name; of the opened files, the last ones.
+
+    Args:
+        own: The table that was given on the command line.
+    """
+
+    own: Table | None = None
+    _opened: OrderedDict[str, Table] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self, content: bytes, name: str) -> str:
+        """Read a file and return the name under which the table is kept."""
+        table = from_file(content, name)
+        key = f"file-{secrets.token_hex(8)}"
+        with self._lock:
+            self._opened[key] = table
+            while len(self._opened) > KEPT:
+                self._opened.popitem(last=False)
+        return key
+
+    def __getitem__(self, name: str) -> Table:
+        """Return a table.
+
+        Raises:
+            UsageError: There is no such table, or it was forgotten.
+        """
+        if match := _PEOPLE.fullmatch(name):
+            number = int(match[1])
+            if not 1 <= number <= MOST_PEOPLE:
+                raise UsageError(f"choose between 1 and {MOST_PEOPLE} people")
+            return Table(people(number), f"{number} made-up people", f"thinveil.people({number})")
+        if name == INCOMES:
+            return Table(six_incomes(), "The paper's six incomes", _INCOMES_CODE)
+        if name == OWN and self.own is not None:
+            return self.own
+        with self._lock:
+            if name in self._opened:
+                self._opened.move_to_end(name)
+                return self._opened[name]
+        raise UsageError("this table is not known here any more: open the file again")
