@@ -1,0 +1,65 @@
+// Draws the charts of the report. Colours are variables of the style sheet, so that light, dark
+// and paper need no second drawing.
+(() => {
+  "use strict";
+  const font = getComputedStyle(document.body).fontFamily;
+  const config = {
+    background: "transparent",
+    font,
+    view: { stroke: null },
+    axis: {
+      domainColor: "var(--rule)",
+      tickColor: "var(--rule)",
+      gridColor: "var(--grid)",
+      labelColor: "var(--ink)",
+      titleColor: "var(--soft)",
+      labelFontSize: 13,
+      titleFontSize: 13,
+      titleFontWeight: 400,
+      titlePadding: 10,
+      labelPadding: 6,
+      labelLimit: 130,
+    },
+    axisY: { labelOverlap: false },
+    text: { fontSize: 13 },
+  };
+
+  const draw = async (script) => {
+    const place = document.getElementById(script.dataset.for);
+    const spec = JSON.parse(script.textContent);
+    const options = {
+      mode: "vega-lite",
+      renderer: "svg",
+      actions: false,
+      config,
+      tooltip: { theme: "custom" },
+      ast: false,
+    };
+    await vegaEmbed(place, spec, options);
+    for (const name of ["role", "aria-roledescription", "aria-label"]) place.removeAttribute(name);
+    const svg = place.querySelector("svg");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", place.dataset.label);
+  };
+
+  const scripts = [...document.querySelectorAll('script[type="application/json"][data-for]')];
+  Promise.allSettled(scripts.map(draw)).then((results) => {
+    for (const [at, result] of results.entries()) {
+      if (result.status === "fulfilled") continue;
+      const place = document.getElementById(scripts[at].dataset.for);
+      place.textContent = "This picture could not be drawn; the table below says the same.";
+      console.error(result.reason);
+    }
+    document.documentElement.dataset.drawn = "yes";
+  });
+
+  // On paper nothing can be unfolded: short tables are printed, and folded again afterwards.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.short:not([open])")];
+    for (const each of opened) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of opened) each.open = false;
+  });
+})();

@@ -1,0 +1,246 @@
+"""What of a run may stand in a report: the report itself must not give anybody away.
+
+A report is handed on to people who must not see the table. So nothing of a run gets past this
+module unless it is known to be harmless: keys and options that are not on a list are masked.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from thinveil.report.html.spelling import many, spelled
+
+MASK: Final = "\u2022\u2022\u2022"
+"""What stands where a value is not shown."""
+
+_HARMLESS: Final = (
+    "mechanism", "k", "universe", "strategy", "attack", "records", "attributes", "queries",
+    "questions", "rounds", "trivial_questions", "questions_by_attribute", "bits", "bits_basis",
+    "bounds", "epsilon_claimed", "budget", "epsilons", "error_probability", "noise_test",
+    "error_wanted", "answers_a_question", "records_recovered", "records_guessed", "exact",
+    "distinct_only", "precision", "by_attribute", "ended", "seconds", "seed", "assumed_public",
+    "accuracy", "membership", "trace",
+)  # fmt: skip
+"""Figures about the run and the columns, none about single records."""
+_AS_THEY_ARE: Final = (
+    "mechanism", "k", "offset", "post", "universe", "min-epsilon", "max-queries", "epsilons",
+    "epsilon-per-query", "epsilon", "split", "answers", "cap", "strategy", "effort", "windows",
+    "attack", "column", "columns", "precision", "order", "seed", "error", "most-repeats", "test",
+    "repeats", "trials", "confidence", "engine", "patience",
+)  # fmt: skip
+"""Options whose values say how was asked, and nothing about anybody."""
+_FLAGS: Final = ("cache", "boxes-only", "present", "force", "show-records")
+_FILES: Final = (
+    "schema", "json", "output", "transcript", "resume", "truth", "report", "source",
+)  # fmt: skip
+_FOLDERS: Final = re.compile(
+    r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\~](?=\S)(?:[^/\\'\"]*[/\\])*|[^\s/\\'\"]+[/\\](?=\S*\.\w)"
+)
+"""A whole path up to its last slash, or a folder before something that ends like a file."""
+_ADDRESS: Final = re.compile(r"\b(?P<kind>[A-Za-z][\w+.-]*)://[^\s'\",;]*")
+TARGETED: Final = ("attribute", "count", "membership", "uniqueness")
+"""Attacks on people or on one count, not on whole columns."""
+
+
+def shown(run: Mapping[str, Any], records: bool) -> dict[str, Any]:
+    """Return a run as a report may show it.
+
+    Args:
+        run: What `thinveil audit --json` wrote.
+        records: Whether values of people may be shown.
+    """
+    masked = not records
+    return {
+        **{name: run.get(name) for name in _HARMLESS},
+        "verdict": _sentence(run) if masked else without_places(run.get("verdict") or ""),
+        "reason": without_places(run.get("reason") or ""),
+        "notice": without_places(run.get("notice") or ""),
+        "transcript": _name(run.get("transcript")),
+        "network": _network(run.get("network")),
+        "provenance": _provenance(run.get("provenance"), masked),
+        "staircase": _staircase(run.get("staircase"), masked),
+        "result": _result(run, masked),
+        "records_shown": None if masked else run.get("records_shown"),
+        "masked": masked,
+    }
+
+
+def without_places(text: str) -> str:
+    """Return a text whose paths are cut to the file's name, and addresses to their kind.
+
+    >>> without_places("cannot read /home/eve/people.csv from http://census.example:80/x")
+    'cannot read people.csv from http://•••'
+    """
+    parts, end = [], 0
+    for found in _ADDRESS.finditer(text):
+        parts += [_FOLDERS.sub("", text[end : found.start()]), f"{found['kind']}://{MASK}"]
+        end = found.end()
+    return "".join([*parts, _FOLDERS.sub("", text[end:])])
+
+
+def _name(path: object) -> str | None:
+    return None if path is None else re.split(r"[/\\]", str(path))[-1]
+
+
+def _sentence(run: Mapping[str, Any]) -> str:
+    """Return the verdict; of attacks on people, said again without what was found."""
+    attack = run.get("attack")
+    if attack not in TARGETED or run.get("ended") == "undecided":
+        return without_places(run.get("verdict") or "")
+    result = _result(run, True)
+    people = (result or {}).get("people") or 0
+    who = "a person" if people == 1 else f"{people:,} people"
+    learned = {
+        "count": "how many records match what was asked",
+        "membership": f"whether {who} {'is' if people == 1 else 'are'} in the table",
+        "uniqueness": f"whether {who} {'is' if people == 1 else 'are'} alone in what was known",
+        "attribute": f"further attributes of {who}",
+    }[str(attack)]
+    if not result or not result["settled"]:
+        learned = "nothing yet"
+    claimed, asked = run.get("epsilon_claimed"), run.get("queries") or 0
+    claim = (
+        "and the mechanism claims no protection"
+        if claimed is None
+        else f"while the mechanism claims a privacy loss of {spelled(claimed)}"
+    )
+    parts = [f"An outsider learned {learned} from {many(asked, 'answer')}, {claim}."]
+    if result and result["checked"] and result["right"] < result["checked"]:
+        parts.append("Checked against the table, part of this is wrong.")
+    if run.get("ended") != "complete":
+        parts.append(f"The run ended early: {without_places(run.get('reason') or '')}.")
+    return " ".join(parts)
+
+
+def _result(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
+    """Return how many people or columns a result is about, and the values only on request."""
+    attack, result = run.get("attack"), run.get("result")
+    if not result:
+        return None
+    entries = result if isinstance(result, list) else [result]
+    judged = [each.get("exact" if attack == "column" else "correct") for each in entries]
+    known = [each.get("known") or each.get("predicate") or {} for each in entries]
+    found = [each.get("values") for each in entries]
+    settled = [
+        each
+        for each in entries
+        if any(each.get(name) not in (None, {}, []) for name in ("count", "exists", "values"))
+        or any(name in each for name in ("present", "unique", "matches"))
+    ]
+    return {
+        "people": len(entries),
+        "settled": len(settled),
+        "known": list(dict.fromkeys(name for each in known for name in each)),
+        "found": list(
+            dict.fromkeys(name for each in found if isinstance(each, Mapping) for name in each)
+        )
+        or [each["column"] for each in entries if "column" in each],
+        "checked": sum(each is not None for each in judged),
+        "right": sum(each is True for each in judged),
+        "entries": None if masked else entries,
+    }
+
+
+def _staircase(staircase: Mapping[str, Any] | None, masked: bool) -> dict[str, Any] | None:
+    """Return the staircase; masked, thresholds count from the count, which is not said."""
+    if not staircase or not staircase.get("points"):
+        return None
+    count = staircase.get("count")
+    if masked and count is None:
+        return None
+    return {
+        "predicate": None if masked else staircase.get("predicate"),
+        "count": None if masked else count,
+        **{
+            name: staircase.get(name)
+            for name in ("k", "epsilon", "repeats", "queries", "epsilon_claimed")
+        },
+        "points": [
+            {
+                "step": None if count is None else each["threshold"] - count,
+                "threshold": None if masked else each["threshold"],
+                "answers": [float(answer) for answer in each["answers"]],
+                "kind": str(each["kind"]),
+            }
+            for each in staircase["points"]
+        ],
+    }
+
+
+def _network(network: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    names = ("trips", "median_ms", "p95_ms", "slowest_ms", "retries")
+    return None if network is None else {name: network.get(name) for name in names}
+
+
+def _provenance(provenance: Mapping[str, Any] | None, masked: bool) -> dict[str, Any]:
+    given = provenance or {}
+    names = ("thinveil", "python", "numpy", "system", "finished", "transcript_sha256")
+    return {
+        **{name: given.get(name) for name in names},
+        "command": None if given.get("command") is None else command(given["command"], masked),
+        "options": _options(given.get("options") or {}, masked),
+    }
+
+
+def _options(options: Mapping[str, Any], masked: bool) -> dict[str, str]:
+    """Return the options that were set, those that tell of people masked."""
+    kept = {}
+    for name, value in options.items():
+        if value in (None, "", [], {}, ()) or value is False:
+            continue
+        plain = str(name).replace("_", "-")
+        if plain in _FILES:
+            kept[plain] = _place(str(value))
+        elif plain in _AS_THEY_ARE or plain in _FLAGS or not masked:
+            kept[plain] = without_places(_written(value))
+        else:
+            kept[plain] = MASK
+    return kept
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_written(each)}" for name, each in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_written(each) for each in value)
+    return "yes" if value is True else str(value)
+
+
+def _place(text: str) -> str:
+    found = _ADDRESS.match(text)
+    return f"{found['kind']}://{MASK}" if found else (_name(text) or "")
+
+
+def command(line: str, masked: bool = True) -> str:
+    """Return a command line whose files are named without folders, and whose people are masked.
+
+    >>> command("thinveil audit /data/people.csv --attack membership --known age=44 --seed 7")
+    'thinveil audit people.csv --attack membership --known ••• --seed 7'
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return MASK
+    kept: list[str] = []
+    option = ""
+    for word in words:
+        if word.startswith("-") and not option:
+            name, equals, value = word.partition("=")
+            plain = name.lstrip("-")
+            kept.append(f"{name}={_value(plain, value, masked)}" if equals else name)
+            option = "" if equals or plain in _FLAGS or not name.startswith("--") else plain
+        elif option:
+            kept.append(_value(option, word, masked))
+            option = ""
+        else:
+            kept.append(_place(word))
+    return " ".join(word if word == MASK or MASK in word else shlex.quote(word) for word in kept)
+
+
+def _value(option: str, value: str, masked: bool) -> str:
+    if option in _FILES:
+        return _place(value)
+    return value if option in _AS_THEY_ARE or not masked else MASK

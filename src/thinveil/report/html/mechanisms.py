@@ -1,0 +1,161 @@
+"""Mechanisms side by side: what each attack recovered from each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from thinveil.report.html.markup import Table, data
+from thinveil.report.html.pictures import (
+    Key,
+    Panel,
+    Picture,
+    Spec,
+    colours,
+    rows_by,
+    share_axis,
+    tick,
+)
+from thinveil.report.html.spelling import amount, between, loss, many, percent
+
+TASKS: Final = {
+    "membership": "Is a person in the table?",
+    "attribute": "What are a person's other attributes?",
+    "dataset": "The whole table",
+}
+
+
+def _kind(line: Mapping[str, Any]) -> str:
+    if line["mechanism"] == "unprotected":
+        return "grey"
+    return "blue" if line["control"] else "red"
+
+
+def compared(comparison: Mapping[str, Any]) -> Picture:
+    """Draw what every attack recovered from every mechanism, beside asking nothing."""
+    lines = [each for each in comparison["mechanisms"] if _tried(each)]
+    panels = tuple(_panel(task, lines) for task in TASKS)
+    table = Table(
+        "What each attack recovered from each mechanism",
+        (
+            "Mechanism",
+            "Attack",
+            "Recovered",
+            "Share",
+            "95 % interval",
+            "Asking nothing",
+            "Answers",
+            "Claimed loss",
+        ),
+        [
+            (
+                data(line["mechanism"]),
+                TASKS[each["task"]],
+                f"{each['recovered']:,} of {each['of']:,} {each['unit']}",
+                percent(each["share"]),
+                between(each.get("interval95")) or "whole table",
+                percent(each["baseline_share"]),
+                amount(each["queries"]),
+                loss(each["epsilon_claimed"]),
+            )
+            for line in lines
+            for each in _tried(line)
+        ],
+        frozenset({3, 4, 5, 6, 7}),
+    )
+    kinds = {_kind(line) for line in lines}
+    names = {
+        "grey": "no protection",
+        "red": "noise follows the data (IDP, Bootstrap DP)",
+        "blue": "honest differential privacy, as a control",
+    }
+    keys = [Key("bar", kind, text) for kind, text in names.items() if kind in kinds]
+    keys.append(Key("tick", "ink", "an attacker who asks nothing"))
+    sample = comparison.get("sampled_from")
+    return Picture(
+        "mechanisms",
+        _headline(lines),
+        "The same three attacks, tried on each mechanism at the same claimed loss an answer. A bar "
+        "that ends at the mark shows no more than guessing does.",
+        panels,
+        table,
+        tuple(keys),
+        f"{many(comparison['records'], 'record')}"
+        + (f", a sample of {sample:,}" if sample else "")
+        + f"; {comparison['epsilon_per_query']} claimed an answer. {comparison['verdict']}",
+    )
+
+
+def _tried(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in line["outcomes"] if each.get("of")]
+
+
+def _headline(lines: Sequence[Mapping[str, Any]]) -> str:
+    veiled = [each for each in lines if _kind(each) == "red"]
+    honest = [each for each in lines if _kind(each) == "blue"]
+    gave = bool(veiled) and all(each["everything"] for each in veiled)
+    calm = bool(honest) and all(each["at_baseline"] for each in honest)
+    if gave and calm:
+        return (
+            "Noise that follows the data gave everything away; honest noise stayed at the baseline"
+        )
+    if gave:
+        return "Noise that follows the data gave everything away"
+    return "What was recovered from each mechanism"
+
+
+def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
+    rows = [
+        {
+            "name": line["mechanism"],
+            "share": each["share"],
+            "guess": each["baseline_share"],
+            "text": percent(each["share"]),
+            "kind": _kind(line),
+        }
+        for line in lines
+        for each in _tried(line)
+        if each["task"] == task
+    ]
+    kinds = {kind: kind for kind in ("grey", "red", "blue")}
+    spec: Spec = {
+        "height": {"step": 30},
+        "data": {"values": rows},
+        "encoding": {"y": rows_by("name")},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": {"band": 0.62}},
+                "encoding": {
+                    "x": {"field": "share", "type": "quantitative", **share_axis("recovered")},
+                    "color": {"field": "kind", "scale": colours(kinds), "legend": None},
+                },
+            },
+            {
+                "mark": tick(26),
+                "encoding": {"x": {"field": "guess", "type": "quantitative"}},
+            },
+            {
+                "transform": [{"filter": "datum.share > 0.6"}],
+                "mark": {"type": "text", "align": "right", "dx": -6, "color": "var(--on-bar)"},
+                "encoding": {
+                    "x": {"field": "share", "type": "quantitative"},
+                    "text": {"field": "text"},
+                },
+            },
+            {
+                "transform": [
+                    {"filter": "datum.share <= 0.6"},
+                    {"calculate": "max(datum.share, datum.guess)", "as": "end"},
+                ],
+                "mark": {"type": "text", "align": "left", "dx": 7, "color": "var(--ink)"},
+                "encoding": {
+                    "x": {"field": "end", "type": "quantitative"},
+                    "text": {"field": "text"},
+                },
+            },
+        ],
+    }
+    said = "; ".join(
+        f"{row['name']} {row['text']}, guessing {percent(row['guess'])}" for row in rows
+    )
+    return Panel(spec, f"{TASKS[task]} Share recovered: {said or 'not tried'}.", TASKS[task])

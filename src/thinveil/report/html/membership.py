@@ -1,0 +1,175 @@
+"""The membership trial: how often the attacker is right, and what that shows of epsilon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinveil.report.html.markup import Table
+from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot, rows_by, share_axis, tick
+from thinveil.report.html.spelling import between, many, percent, spelled, sureness
+
+Rate = tuple[str, float, Sequence[float], float]
+"""What is counted, its share, its interval, and the share of somebody who asks nothing."""
+Loss = tuple[str, float, str]
+"""What a privacy loss is, the loss, its colour."""
+
+
+def picture(run: Mapping[str, Any]) -> Picture:
+    """Draw both rates of the trial with intervals, and the bound beside the claim."""
+    trial = run["membership"]
+    sure = sureness(trial["confidence"])
+    base, bound = trial["baseline"], trial["epsilon_at_least"]
+    rates: list[Rate] = [
+        ("in the table, and said to be in it", trial["tpr"], trial["tpr_interval"], base["tpr"]),
+        ("not in it, but said to be in it", trial["fpr"], trial["fpr_interval"], base["fpr"]),
+    ]
+    losses: list[Loss] = [
+        ("shown at least, in the sense of differential privacy", bound, "red"),
+        ("the most that so many trials can show", trial["ceiling"], "grey"),
+    ]
+    if trial["epsilon_claimed"] is not None:
+        sense = f"claimed, in the sense of {trial['claimed_sense']}"
+        losses.insert(0, (sense, trial["epsilon_claimed"], "blue"))
+    guesses = ["" if colour != "red" else _short(base["epsilon_at_least"]) for *_, colour in losses]
+    table = Table(
+        f"The membership trial, with {sure} intervals",
+        ("Figure", "Measured", "Interval", "Asking nothing"),
+        [
+            *(
+                (name, percent(rate), between(interval), percent(guess))
+                for name, rate, interval, guess in rates
+            ),
+            *(
+                (f"privacy loss {name}", _short(value), "", guess)
+                for (name, value, _), guess in zip(losses, guesses, strict=True)
+            ),
+        ],
+        frozenset({1, 2, 3}),
+    )
+    title = f"No difference was shown between being in the table or not, at {sure} confidence"
+    if bound > base["epsilon_at_least"]:
+        title = (
+            f"In the sense of differential privacy the loss is at least {_short(bound)}, "
+            f"at {sure} confidence"
+        )
+    said = "; ".join(
+        f"{name}: {percent(rate)}, interval {between(interval)}, asking nothing {percent(guess)}"
+        for name, rate, interval, guess in rates
+    )
+    amounts = "; ".join(f"{name}: {_short(value)}" for name, value, _ in losses)
+    return Picture(
+        "membership",
+        title,
+        f"In each of {many(trial['trials'], 'trial')} a coin decides whether a person's record is "
+        "in the table or was replaced by another; the attacker asks, and says which. A mechanism "
+        "with differential privacy must keep both rates close to each other.",
+        (
+            Panel(_rates(rates), f"Shares of trials. {said}.", "How often the attacker says “in”"),
+            Panel(
+                _losses(losses),
+                f"Privacy losses in powers of ten. {amounts}.",
+                "Privacy loss, in powers of ten",
+            ),
+        ),
+        table,
+        (
+            Key("dot", "red", f"the attack, with its {sure} interval"),
+            Key("tick", "ink", "an attacker who asks nothing"),
+        ),
+        explained(trial),
+    )
+
+
+def _short(value: float) -> str:
+    return spelled(float(f"{value:.3g}"))
+
+
+def explained(trial: Mapping[str, Any]) -> str:
+    """Say what the bound means, what its ceiling is, and what it does not mean."""
+    sentence, undecided = str(trial["sentence"]), trial.get("undecided") or 0
+    parts = [
+        f"The mechanism {sentence}" if sentence.startswith("claims") else _capital(sentence),
+        f"Even a perfect score in {many(trial['trials'], 'trial')} shows no more than "
+        f"{_short(trial['ceiling'])} at {sureness(trial['confidence'])} confidence; more trials "
+        "raise this ceiling",
+    ]
+    if trial["epsilon_claimed"] is not None and trial["claimed_sense"] != "differential privacy":
+        parts.append(
+            f"This does not refute the claim: {trial['claimed_sense']} promises less than "
+            "differential privacy does"
+        )
+    parts.append(f"{many(trial['queries'], 'answer')} in all")
+    if undecided:
+        parts.append(f"{many(undecided, 'trial')} stayed undecided and counted as a guess")
+    parts += [str(trial["targets"]), f"Baseline: {trial['baseline']['what']}"]
+    return " ".join(part.rstrip(". ") + "." for part in parts)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _rates(rates: Sequence[Rate]) -> Spec:
+    rows = [
+        {"key": str(place), "share": rate, "low": low, "high": high, "guess": guess}
+        for place, (_, rate, (low, high), guess) in enumerate(rates)
+    ]
+    x = {"type": "quantitative", **share_axis("share of trials")}
+    return {
+        "height": {"step": 56},
+        "data": {"values": rows},
+        "encoding": {"y": _lines([name for name, *_ in rates])},
+        "layer": [
+            {"mark": tick(28), "encoding": {"x": {"field": "guess", **x}}},
+            {
+                "mark": {"type": "rule", "strokeWidth": 3, "color": "var(--red)"},
+                "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}},
+            },
+            {"mark": dot("red", 90), "encoding": {"x": {"field": "share", **x}}},
+        ],
+    }
+
+
+def _losses(losses: Sequence[Loss]) -> Spec:
+    above = [value for _, value, _ in losses if value > 0]
+    least = min(above, default=1e-3) / 10
+    rows = [
+        {"key": str(place), "at": max(value, least), "text": _short(value), "colour": colour}
+        for place, (_, value, colour) in enumerate(losses)
+    ]
+    x = {
+        "field": "at",
+        "type": "quantitative",
+        "title": "privacy loss epsilon",
+        "scale": {"type": "log", "domain": [least, 20 * max(above, default=1.0)], "nice": False},
+        "axis": {"format": "~e", "tickCount": 4, "labelOverlap": "greedy", "grid": False},
+    }
+    points = [
+        {"transform": [{"filter": f"datum.colour == '{colour}'"}], "mark": dot(colour, 100)}
+        for *_, colour in losses
+    ]
+    text = {"type": "text", "dy": -14, "color": "var(--ink)", "fontWeight": 600}
+    return {
+        "height": {"step": 56},
+        "data": {"values": rows},
+        "encoding": {"y": _lines([name for name, *_ in losses]), "x": x},
+        "layer": [*points, {"mark": text, "encoding": {"text": {"field": "text"}}}],
+    }
+
+
+def _lines(names: Sequence[str]) -> dict[str, Any]:
+    """Return an axis whose names take several short lines."""
+    wrapped = {str(place): _wrapped(name) for place, name in enumerate(names)}
+    expression = f"{json.dumps(wrapped)}[datum.value]"
+    return rows_by("key", labelExpr=expression, labelLimit=200, grid=True)
+
+
+def _wrapped(text: str, width: int = 22) -> list[str]:
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + len(word) >= width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines

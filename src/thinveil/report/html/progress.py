@@ -1,0 +1,185 @@
+"""How far the attack got: shares rebuilt against questions asked, and where questions went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from thinveil.report.html.markup import Table, data
+from thinveil.report.html.pictures import Key, Panel, Picture, Spec, rows_by, share_axis
+from thinveil.report.html.spelling import amount, loss, many, percent
+
+_MOST_BARS: Final = 30
+_MOST_ROWS: Final = 200
+_COMMON: Final = 1.0
+"""A loss that is common for a whole release."""
+
+
+def rebuilt(run: Mapping[str, Any]) -> Picture:
+    """Draw the shares of records and values rebuilt, and the claimed loss, against questions."""
+    trace = run["trace"]
+    last = trace[-1]
+    claims = last.get("epsilon_claimed") is not None and run["epsilon_claimed"] is not None
+    lines = [
+        _line(trace, "values", "orange", [6, 3]),
+        _line(trace, "records", "red", []),
+    ]
+    spec: Spec = {"height": 300, "data": {"values": trace}, "layer": lines}
+    keys = [
+        Key("line", "red", "whole records rebuilt"),
+        Key("dash", "orange", "single values rebuilt"),
+    ]
+    spent = last.get("epsilon_claimed") or 0.0
+    if claims:
+        top = max(_COMMON, spent)
+        spec["layer"] = [{"layer": lines}, _loss_line(top)]
+        spec["resolve"] = {"scale": {"y": "independent"}}
+        keys.append(Key("dots", "blue", f"claimed loss, on the right axis from 0 to {top:g}"))
+    table = Table(
+        "Shares rebuilt after so many answers",
+        ("Answers", "Records", "Values", *(["Claimed loss"] if claims else [])),
+        [
+            (
+                amount(each["queries"]),
+                percent(each["records"]),
+                percent(each["values"]),
+                *([loss(each["epsilon_claimed"])] if claims else []),
+            )
+            for each in _thinned(trace)
+        ],
+        frozenset({0, 1, 2, 3}),
+    )
+    title = f"{percent(last['records'])} of records rebuilt after {many(last['queries'], 'answer')}"
+    explained = (
+        "The more questions are answered, the more of the table stands: a record counts once all "
+        "its attributes are known together."
+    )
+    if claims:
+        title += f", at a claimed loss of {loss(spent)}"
+        explained += " The claimed loss is drawn against 1, a common budget for a whole release" + (
+            "; it hardly moves." if spent < 0.01 else "."
+        )
+    label = (
+        f"Over {many(last['queries'], 'answer')}, records rebuilt rise from "
+        f"{percent(trace[0]['records'])} to {percent(last['records'])}, and values from "
+        f"{percent(trace[0]['values'])} to {percent(last['values'])}"
+        + (
+            f"; the claimed loss ends at {loss(spent)} on an axis to {max(_COMMON, spent):g}."
+            if claims
+            else "."
+        )
+    )
+    return Picture("rebuilt", title, explained, (Panel(spec, label),), table, tuple(keys))
+
+
+def _answers() -> dict[str, Any]:
+    return {
+        "field": "queries",
+        "type": "quantitative",
+        "title": "answers given so far",
+        "axis": {"grid": False, "format": "~s", "tickCount": 5},
+        "scale": {"nice": False},
+    }
+
+
+def _line(trace: list[dict[str, Any]], field: str, colour: str, dash: list[int]) -> Spec:
+    return {
+        "mark": {
+            "type": "line",
+            "color": f"var(--{colour})",
+            "strokeWidth": 2.5,
+            "strokeDash": dash,
+            "interpolate": "step-after",
+            "point": len(trace) == 1,
+        },
+        "encoding": {
+            "x": _answers(),
+            "y": {"field": field, "type": "quantitative", **share_axis("share rebuilt")},
+        },
+    }
+
+
+def _loss_line(top: float) -> Spec:
+    return {
+        "mark": {
+            "type": "line",
+            "color": "var(--blue)",
+            "strokeWidth": 2.5,
+            "strokeDash": [2, 3],
+            "interpolate": "step-after",
+        },
+        "encoding": {
+            "x": _answers(),
+            "y": {
+                "field": "epsilon_claimed",
+                "type": "quantitative",
+                "title": "claimed loss",
+                "scale": {"domain": [0, top], "nice": False},
+                "axis": {"grid": False, "orient": "right", "tickCount": 4},
+            },
+        },
+    }
+
+
+def _thinned(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a trace with at most so many rows as somebody might read."""
+    every = -(-len(trace) // _MOST_ROWS)
+    return [*trace[:-1:every], trace[-1]] if every > 1 else trace
+
+
+def questions(run: Mapping[str, Any]) -> Picture:
+    """Draw how many questions each attribute took."""
+    asked = {name: count for name, count in run["questions_by_attribute"].items() if count}
+    most = sorted(asked, key=lambda name: -asked[name])
+    drawn = [name for name in asked if name in most[:_MOST_BARS]]
+    rows = [{"name": name, "questions": asked[name], "text": amount(asked[name])} for name in drawn]
+    spec: Spec = {
+        "height": {"step": 30},
+        "data": {"values": rows},
+        "encoding": {
+            "y": rows_by("name"),
+            "x": {
+                "field": "questions",
+                "type": "quantitative",
+                "title": "questions",
+                "axis": {"format": "~s", "tickCount": 4},
+                "scale": {"domainMax": 1.25 * asked[most[0]]},
+            },
+        },
+        "layer": [
+            {"mark": {"type": "bar", "color": "var(--blue)", "height": {"band": 0.62}}},
+            {
+                "mark": {"type": "text", "align": "left", "dx": 6, "color": "var(--ink)"},
+                "encoding": {"text": {"field": "text"}},
+            },
+        ],
+    }
+    total = sum(asked.values())
+    first = most[0]
+    title = f"Most questions went to one attribute: {first}"
+    if asked[first] <= total / 2 or len(asked) == 1:
+        title = f"Questions went to {many(len(asked), 'attribute')}, most of them to {first}"
+    if len(asked) == 1:
+        title = f"All questions were about {first}"
+    by = run.get("by_attribute") or []
+    bits = {each["name"]: each.get("bits") for each in by}
+    table = Table(
+        "Questions for each attribute, and how much was found out about it",
+        ("Attribute", "Questions", "Bits found"),
+        [
+            (data(name), amount(count), amount(bits.get(name)))
+            for name, count in run["questions_by_attribute"].items()
+        ],
+        frozenset({1, 2}),
+    )
+    ahead = ", ".join(f"{name} {amount(asked[name])}" for name in most[:5])
+    return Picture(
+        "questions",
+        title,
+        "An attribute with many possible values takes many questions; one that follows from "
+        "the others takes few.",
+        (Panel(spec, f"Questions per attribute, the most first: {ahead}."),),
+        table,
+        note=f"The {_MOST_BARS} attributes with most questions are drawn."
+        * (len(asked) > len(drawn)),
+    )

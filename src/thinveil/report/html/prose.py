@@ -1,0 +1,151 @@
+"""The texts of the report that do not depend on figures: method, limits, glossary, references."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SENSES: Final = {
+    "unprotected": "true answers, without protection",
+    "idp": "Individual DP",
+    "idp-binary": "Individual DP, answers rounded to 0 or 1",
+    "idp-integer": "Individual DP, answers rounded to whole numbers",
+    "idp-noisy": "Individual DP with noise in every answer",
+    "bdp": "Bootstrap DP",
+    "dp-laplace": "differential privacy (Laplace noise)",
+    "dp-opendp": "differential privacy (Laplace noise drawn by OpenDP)",
+    "dp-smooth": "differential privacy (smooth sensitivity)",
+}
+"""What mechanisms are called in headlines."""
+
+SCENE: Final = (
+    "A curator holds the table. Anybody may ask questions of one form: are there more than b "
+    "records of a certain kind? The questioner chooses the kind and b. Each answer costs a little "
+    "privacy loss, which the curator adds up and announces: that sum is the claimed loss.",
+    "The attacker of this audit sees the answers and the public facts listed below, and nothing "
+    "else. Every answer passes through one meter, which counts and charges it. What the attacker "
+    "found is compared with the true table only after the last question.",
+)
+
+HOW_NOISE_TELLS: Final = {
+    "idp": (
+        "Individual DP adds noise only where changing {k} could change the answer. Far from the "
+        "true count the answer is therefore exact, next to it there is noise. So whether an answer "
+        "is noisy says where the count is, however large the noise: making the noise larger, which "
+        "lowers the claimed loss, hides nothing more. Counts of many kinds together give whole "
+        "records."
+    ),
+    "idp-integer": (
+        "Individual DP adds noise only where changing {k} could change the answer, and here the "
+        "result is rounded to a whole number. Large noise still stands out from exact zeros and "
+        "ones, so the place of the noise still gives counts away."
+    ),
+    "idp-binary": (
+        "Individual DP adds noise only where changing {k} could change the answer, and here the "
+        "result is rounded to 0 or 1. Noise then looks like a coin: asked again, a noisy question "
+        "changes its answer and an exact one does not. So repeating questions gives counts away."
+    ),
+    "idp-noisy": (
+        "This variant of Individual DP puts noise into every answer, but more of it where changing "
+        "{k} could change the true answer. Repeated questions show how large the noise is, and its "
+        "size gives counts away."
+    ),
+    "bdp": (
+        "Bootstrap DP adds noise where some but not all records are of the kind asked about. An "
+        "exact answer therefore says that there is no such record, or that all are. That gives "
+        "away which records exist, though not how often each occurs."
+    ),
+    "unprotected": (
+        "Every answer is true. Halving the range of b finds a count in a few questions, and counts "
+        "of many kinds together give whole records."
+    ),
+    "dp": (
+        "Under differential privacy the noise does not depend on the table in a way that shows: "
+        "only the true answer behind it does, and at a small loss the noise drowns it. An attack "
+        "must repeat questions until the mean tells, which is what the privacy loss pays for."
+    ),
+    "": (
+        "The attack works from the public description of this mechanism: how likely each answer is "
+        "for each possible count."
+    ),
+}
+"""How each kind of mechanism gives counts away, or does not."""
+
+LIMITS: Final = (
+    "One attack was tried on one table. A better attack may recover more with fewer questions; "
+    "this report says what was shown, not the most that could be.",
+    "The attacker may choose the questions. A fixed set of statistics that nobody can choose gives "
+    "away what it gives away, which this report does not measure.",
+    "The public facts below were assumed to be known. If some are secret in truth, the attack "
+    "needs more questions or recovers less.",
+    "Recovered records are rows of the table. Whether a row can be tied to a person depends on "
+    "what else is known about people.",
+    "Figures about chance rest on the noise being drawn as the mechanism says.",
+)
+
+GLOSSARY: Final = (
+    ("Answer, question, round", "A question is asked once or, where noise must be judged, several "
+     "times; each time gives one answer. A round is a batch of questions sent together."),
+    ("Attacker", "The program that asks questions and reconstructs the table. It sees the "
+     "answers and the public facts only."),
+    ("Baseline", "What somebody gets right who asks nothing and guesses. A result counts only as "
+     "far as it goes beyond that."),
+    ("Bootstrap DP", "A relaxation of differential privacy that compares only tables made of "
+     "records that occur in the actual one."),
+    ("Claimed loss", "The privacy loss, written epsilon, that the mechanism says all answers "
+     "together have cost. Smaller means more private; 1 is a common budget for a whole release."),
+    ("Confidence", "How often a statement made in this way is right, were everything repeated. At "
+     "99.9 % it fails at most once in a thousand times."),
+    ("Curator", "Whoever holds the table and answers questions about it."),
+    ("Differential privacy (DP)", "A promise that the answers would be almost as likely had any "
+     "one record been another, for every possible table."),
+    ("Individual DP (IDP), Group IDP", "A relaxation that makes this promise for the actual table "
+     "only: for changes of one record of it, or of up to k records."),
+    ("Laplace noise", "Random numbers around zero. Their usual size is the sensitivity divided by "
+     "epsilon."),
+    ("Membership", "Whether a certain person's record is in the table."),
+    ("Sensitivity", "By how much a change of records can change the true answer. Taken over all "
+     "tables it is public; taken at the actual table it tells something about that table."),
+    ("Threshold", "The number b in the question: are there more than b such records?"),
+    ("Transcript", "The file with every question and its answers. Its hash shows that two people "
+     "talk about the same run."),
+    ("True and false positive rate", "How often the attacker says “in the table” where that is "
+     "true, and where it is not."),
+    ("Universe", "Which records are possible at all: bounded by public limits, or not."),
+)  # fmt: skip
+
+REFERENCES: Final = (
+    "P. Protivash, J. Durrell, Z. Ding, D. Zhang, D. Kifer: Reconstruction Attacks on Aggressive "
+    "Relaxations of Differential Privacy. The attacks of this report follow it.",
+    "J. Soria-Comas, J. Domingo-Ferrer, D. Sánchez, D. Megías: Individual Differential Privacy: A "
+    "Utility-Preserving Formulation of Differential Privacy Guarantees. IEEE Transactions on "
+    "Information Forensics and Security, 2017.",
+    "C. M. O'Keefe, A.-S. Charest: Bootstrap Differential Privacy. Transactions on Data Privacy, "
+    "2019.",
+    "C. Dwork, F. McSherry, K. Nissim, A. Smith: Calibrating Noise to Sensitivity in Private Data "
+    "Analysis. Theory of Cryptography Conference, 2006.",
+    "K. Nissim, S. Raskhodnikova, A. Smith: Smooth Sensitivity and Sampling in Private Data "
+    "Analysis. Symposium on Theory of Computing, 2007. It warns that the size of noise can tell "
+    "about the data.",
+    "C. J. Clopper, E. S. Pearson: The Use of Confidence or Fiducial Limits Illustrated in the "
+    "Case of the Binomial. Biometrika, 1934. The intervals of the membership trial.",
+)
+
+
+def family(mechanism: str) -> str:
+    """Return whose text fits a mechanism: itself, or the kind that it belongs to.
+
+    >>> family("idp-noisy-integer"), family("dp-smooth"), family("somebody's own")
+    ('idp-noisy', 'dp', '')
+    """
+    fitting = [name for name in HOW_NOISE_TELLS if f"{mechanism}-".startswith(f"{name}-")]
+    return max(fitting, key=len, default="")
+
+
+def called(mechanism: str, k: int | None = None) -> str:
+    """Return what a mechanism is called in a headline.
+
+    >>> called("idp", 1), called("idp", 3)
+    ('Individual DP', 'Group IDP (k = 3)')
+    """
+    name = SENSES.get(mechanism, mechanism)
+    return name if k is None or k == 1 else name.replace("Individual DP", f"Group IDP (k = {k})")

@@ -1,0 +1,283 @@
+"""The staircase: one question at every threshold near a count, and what was answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from thinveil.report.html.markup import Table
+from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot
+from thinveil.report.html.spelling import loss, many, size
+
+_HEIGHT: Final = 300
+_QUESTION: Final = (
+    "The attacker asks again and again: are there more than b records of a certain kind? Only b "
+    "changes."
+)
+
+
+def picture(run: Mapping[str, Any]) -> Picture:
+    """Draw the answers against the thresholds, exact and noisy ones told apart."""
+    stairs = run["staircase"]
+    points = stairs["points"]
+    repeated = all(each["kind"] == "noise" for each in points) and (stairs["repeats"] or 1) > 1
+    return _spread(stairs) if repeated else _steps(stairs)
+
+
+def _x(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> int:
+    """Return where a threshold stands: itself, or its distance from a count that is masked."""
+    return int(
+        each["threshold"] if stairs["count"] is not None or each["step"] is None else each["step"]
+    )
+
+
+def _axis(stairs: Mapping[str, Any]) -> dict[str, Any]:
+    axis: dict[str, Any] = {"tickMinStep": 1, "grid": False, "labelOverlap": "greedy"}
+    title = "threshold b of the question"
+    if stairs["count"] is None:
+        title = "threshold b, counted from the number that the attacker found (not shown)"
+        axis["labelExpr"] = (
+            "datum.value == 0 ? 'count' : (datum.value < 0 ? '\u2212' : '+') + abs(datum.value)"
+        )
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": title,
+        "axis": {**axis, "titleLimit": 320},
+        "scale": {"zero": False, "nice": False, "padding": 12},
+    }
+
+
+def _named(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> str:
+    """Write a threshold for the table."""
+    if stairs["count"] is not None:
+        return f"{each['threshold']:,}"
+    step = each["step"]
+    return "at the count" if step == 0 else f"{abs(step):,} {'above' if step > 0 else 'below'}"
+
+
+def _about(stairs: Mapping[str, Any]) -> str:
+    """Say what was asked about, and what it cost."""
+    what = "What was asked about is not shown."
+    if stairs["predicate"]:
+        what = f"Asked about: {stairs['predicate']}; the count is {stairs['count']:,}."
+    cost = (
+        f"{many(stairs['queries'] or 0, 'answer')}, claimed loss {loss(stairs['epsilon_claimed'])}."
+    )
+    return f"{what} {cost}"
+
+
+def _steps(stairs: Mapping[str, Any]) -> Picture:
+    """Draw single answers: exact ones on two steps, noise far away from both."""
+    points = stairs["points"]
+    rows = [
+        {
+            "x": _x(stairs, each),
+            "y": answer,
+            "kind": "noise" if each["kind"] == "noise" else "exact",
+        }
+        for each in points
+        for answer in each["answers"]
+    ]
+    noisy = [row["x"] for row in rows if row["kind"] == "noise"]
+    exact = [row for row in rows if row["kind"] == "exact"]
+    layers: list[Spec] = []
+    if noisy and exact:
+        band = [{"from": min(noisy) - 0.5, "to": max(noisy) + 0.5}]
+        layers.append(
+            {
+                "data": {"values": band},
+                "mark": {"type": "rect", "color": "var(--orange)", "opacity": 0.16},
+                "encoding": {
+                    "x": {"field": "from", "type": "quantitative"},
+                    "x2": {"field": "to"},
+                },
+            }
+        )
+    layers += [
+        {
+            "transform": [{"filter": "datum.kind == 'exact'"}],
+            "mark": dot("blue"),
+            "encoding": {"tooltip": _tooltip()},
+        },
+        {
+            "transform": [{"filter": "datum.kind == 'noise'"}],
+            "mark": dot("red", 110, shape="triangle-up", filled=False, strokeWidth=2),
+            "encoding": {"tooltip": _tooltip()},
+        },
+    ]
+    spec = {
+        "height": _HEIGHT,
+        "data": {"values": rows},
+        "encoding": {
+            "x": _axis(stairs),
+            "y": {"field": "y", "type": "quantitative", "title": "answer", **_squeezed(rows)},
+        },
+        "layer": layers,
+    }
+    keys = [Key("dot", "blue", "an exact answer: 1 for yes, 0 for no")] if exact else []
+    if noisy:
+        keys.append(Key("triangle", "red", "an answer drowned in noise"))
+    largest = max((abs(row["y"]) for row in rows if row["kind"] == "noise"), default=0.0)
+    title, explained = _finding(stairs, bool(exact), len(set(noisy)), largest)
+    table = Table(
+        "Every threshold that was asked, and the answer",
+        ("Threshold b", "Kind of answer", "Answer"),
+        [
+            (_named(stairs, each), each["kind"], ", ".join(map(_short, each["answers"][:8])))
+            for each in points
+        ],
+        frozenset({2}),
+    )
+    label = (
+        f"Answers at {many(len(points), 'threshold')}: {many(len(exact), 'exact answer')} of 0 or 1"
+        + (
+            f", and noise up to {size(largest)} at {many(len(set(noisy)), 'threshold')}"
+            if noisy
+            else ""
+        )
+        + (" around the count." if noisy and exact else ".")
+    )
+    return Picture(
+        "staircase", title, explained, (Panel(spec, label),), table, tuple(keys), _about(stairs)
+    )
+
+
+def _tooltip() -> list[dict[str, str]]:
+    return [
+        {"field": "y", "type": "quantitative", "title": "answer"},
+        {"field": "kind", "type": "nominal", "title": "which is"},
+    ]
+
+
+def _finding(stairs: Mapping[str, Any], exact: bool, noisy: int, largest: float) -> tuple[str, str]:
+    """Say what the steps show."""
+    if exact and noisy:
+        return (
+            "The noise shows where the count is",
+            f"{_QUESTION} Far from the true count the answer is exact, and close to it there is "
+            f"noise of up to {size(largest)}: so the place of the noise gives the count away.",
+        )
+    if exact:
+        return (
+            "Without protection the step from yes to no is the count",
+            f"{_QUESTION} The answer changes from 1 to 0 exactly at the count.",
+        )
+    return (
+        "All answers near this count are noise: no step shows",
+        f"{_QUESTION} No answer is exact here, so a single count does not show in this way.",
+    )
+
+
+def _squeezed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a scale on which 0 and 1 are told apart beside noise of billions."""
+    largest = max(abs(row["y"]) for row in rows)
+    if largest <= 2:
+        return {"scale": {"domain": [-0.25, 1.25]}, "axis": {"values": [0, 1], "format": "d"}}
+    top = 10.0 ** math.ceil(math.log10(largest))
+    signs = {-top: f"\u2212{size(top)}", 0.0: "0 (no)", 1.0: "1 (yes)", top: size(top)}
+    cases = "".join(f"datum.value == {value!r} ? '{text}' : " for value, text in signs.items())
+    return {
+        "scale": {
+            "type": "symlog",
+            "constant": top**-0.39,
+            "domain": [-top, top],
+            "nice": False,
+        },
+        "axis": {"values": list(signs), "labelExpr": f"{cases}''"},
+    }
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) < 1e3 and value == int(value) else f"{value:,.4g}"
+
+
+def _spread(stairs: Mapping[str, Any]) -> Picture:
+    """Draw how large repeated answers are: twice as large next to the count, or all alike."""
+    k = stairs["k"] or 1
+    rows = []
+    for each in stairs["points"]:
+        sizes = [abs(answer) for answer in each["answers"]]
+        mean = sum(sizes) / len(sizes)
+        # The size of Laplace noise has an exponential law: its deviation is its mean.
+        error = 2 * mean / math.sqrt(len(sizes))
+        near = each["step"] is not None and -k <= each["step"] < k
+        rows.append(
+            {"x": _x(stairs, each), "mean": mean, "low": max(0.0, mean - error),
+             "high": mean + error, "near": near, "n": len(sizes)}
+        )  # fmt: skip
+    near, far = ([row for row in rows if row["near"] is side] for side in (True, False))
+    ratio, clear = _ratio(near, far)
+    unit = 10.0 ** (3 * math.floor(math.log10(max(row["mean"] for row in rows)) / 3))
+    for row in rows:
+        row.update({name: row[name] / unit for name in ("mean", "low", "high")})
+    colour = {"condition": {"test": "datum.near", "value": "var(--red)"}, "value": "var(--blue)"}
+    spec = {
+        "height": _HEIGHT,
+        "data": {"values": rows},
+        "encoding": {"x": _axis(stairs), "color": colour},
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
+                "encoding": {
+                    "y": {
+                        "field": "low",
+                        "type": "quantitative",
+                        "title": f"mean size of the answers, in units of {size(unit)}",
+                        "scale": {"domainMin": 0},
+                    },
+                    "y2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+                "encoding": {"y": {"field": "mean", "type": "quantitative"}},
+            },
+        ],
+    }
+    repeats = stairs["repeats"] or 1
+    if clear:
+        title = f"Every answer is noisy, but about {ratio:.1f} times as noisy next to the count"
+        told = "The noise is larger next to the true count, so its size gives the count away."
+    else:
+        title = "The noise is equally large at every threshold: no count shows"
+        told = "The size of the noise does not depend on the count, so it gives nothing away."
+    keys = (
+        Key("dot", "red", "next to the count"),
+        Key("dot", "blue", "elsewhere"),
+        Key("line", "ink", "how sure the mean is (two standard errors)"),
+    )
+    table = Table(
+        f"Mean size of {many(repeats, 'answer')} at every threshold",
+        ("Threshold b", "Answers", "Mean size"),
+        [
+            (_named(stairs, each), len(each["answers"]), size(row["mean"] * unit))
+            for each, row in zip(stairs["points"], rows, strict=True)
+        ],
+        frozenset({1, 2}),
+    )
+    label = (
+        f"Mean size of {many(repeats, 'answer')} at each of {many(len(rows), 'threshold')}: about "
+        f"{size(_mean(far) * unit)} elsewhere"
+        + (f" and {size(_mean(near) * unit)} next to the count." if near else ".")
+    )
+    explained = f"{_QUESTION} Each question is asked {repeats:,} times. {told}"
+    return Picture(
+        "staircase", title, explained, (Panel(spec, label),), table, keys, _about(stairs)
+    )
+
+
+def _mean(rows: Sequence[Mapping[str, Any]]) -> float:
+    return sum(float(row["mean"]) for row in rows) / max(len(rows), 1)
+
+
+def _ratio(
+    near: Sequence[Mapping[str, Any]], far: Sequence[Mapping[str, Any]]
+) -> tuple[float, bool]:
+    """Return how much larger noise is near the count, and whether that is beyond chance."""
+    if not near or not far:
+        return 1.0, False
+    ratio = _mean(near) / _mean(far)
+    spread = math.sqrt(sum(1 / sum(row["n"] for row in side) for side in (near, far)))
+    return ratio, math.log(ratio) > 4 * spread

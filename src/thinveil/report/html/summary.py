@@ -1,0 +1,159 @@
+"""The top of the report: the verdict, three numbers, and how alarming they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from thinveil.report.html.markup import Html, paragraph, tag
+from thinveil.report.html.masking import TARGETED
+from thinveil.report.html.spelling import amount, loss, many, percent
+
+UNSCORED: Final = "not scored: the true table was not at hand"
+
+
+class Share(NamedTuple):
+    """What share was recovered: the figure, what it is of, and what guessing gets."""
+
+    figure: str
+    of: str
+    baseline: str
+
+
+def verdict(run: Mapping[str, Any]) -> Html:
+    """Return the verdict in words, and three numbers."""
+    claimed, share = run["epsilon_claimed"], recovered(run)
+    asked = run["queries"] or 0
+    rows = (
+        (
+            "Claimed loss",
+            loss(claimed),
+            "no protection is claimed"
+            if claimed is None
+            else f"epsilon, for all answers together; {run['budget'] or ''}".rstrip("; "),
+        ),
+        ("Recovered", share.figure, f"{share.of}. {share.baseline}".strip()),
+        (
+            "Answers asked for",
+            amount(asked),
+            f"{many(run['questions'] or 0, 'question')} in {many(run['rounds'] or 0, 'round')}",
+        ),
+    )
+    numbers = [
+        tag("div", tag("dt", name), tag("dd", figure, class_="figure"), tag("dd", said))
+        for name, figure, said in rows
+    ]
+    said = [paragraph(run["verdict"], class_="verdict")]
+    if run["membership"]:
+        said.append(paragraph(_bound(run["membership"]), class_="verdict second"))
+    if run["notice"]:
+        said.append(paragraph(tag("strong", "Note: "), run["notice"], class_="note"))
+    return tag(
+        "section",
+        tag("h2", "Verdict", id="verdict-title"),
+        *said,
+        tag("dl", *numbers, class_="numbers"),
+        id="verdict",
+        class_=f"tone-{tone(run)}",
+        aria_labelledby="verdict-title",
+    )
+
+
+def _bound(trial: Mapping[str, Any]) -> str:
+    """Say the bound of the membership trial, as it was said with the run."""
+    sentence = str(trial["sentence"]).rstrip(".")
+    if sentence.startswith("claims"):
+        return f"Beside this, a membership trial: the mechanism {sentence}."
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def recovered(run: Mapping[str, Any]) -> Share:
+    """Return what share was recovered, and what guessing gets; never one without the other."""
+    kind = "different records" if run["distinct_only"] else "records"
+    if run["accuracy"]:
+        whole = run["accuracy"]["records"]
+        guess = (
+            f"Asking nothing: {percent(whole['nothing_share'])}; knowing every histogram: "
+            f"{percent(whole['marginals_share'])}"
+        )
+        of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {kind}"
+        return Share(percent(whole["share"]), of, guess)
+    if run["records_recovered"] is not None:
+        return _counted(run, kind)
+    if run["result"] and run["result"]["checked"]:
+        return _checked(run)
+    if run["membership"]:
+        trial = run["membership"]
+        right = trial["true_positives"] + trial["out"] - trial["false_positives"]
+        of = f"{right:,} of {many(trial['trials'], 'membership trial')} right"
+        return Share(percent(right / trial["trials"]), of, "Asking nothing: half of them")
+    return Share("not scored", UNSCORED.partition(": ")[2], "")
+
+
+def _counted(run: Mapping[str, Any], kind: str) -> Share:
+    """Return the share by the score alone, as runs without intervals have it."""
+    found, guessed, records = run["records_recovered"], run["records_guessed"] or 0, run["records"]
+    if run["distinct_only"]:
+        figure = percent(1.0) if run["exact"] else amount(found)
+        return Share(
+            figure, f"{amount(found)} {kind}", f"Asking nothing: {amount(guessed)} of them"
+        )
+    of = f"{amount(found)} of {amount(records)} {kind}"
+    return Share(percent(found / records), of, f"Asking nothing: {percent(guessed / records)}")
+
+
+def _checked(run: Mapping[str, Any]) -> Share:
+    """Return how many statements about people or columns are right."""
+    result, attack = run["result"], run["attack"]
+    units = {"column": ("column", "columns"), "count": ("count", "counts")}
+    one, more = units.get(attack, ("person", "people"))
+    of = f"{result['right']:,} of {many(result['checked'], one, more)} found exactly"
+    guess = {
+        "membership": "Asking nothing: a coin is right for half of them",
+        "uniqueness": "Asking nothing: a coin is right for half of them",
+        "count": "Asking nothing: one guess in "
+        f"{amount((run['records'] or 0) + 1)}, all counts taken as equally likely",
+    }.get(attack, "")
+    if attack in ("attribute", "column"):
+        guess = _guess_of_columns(run)
+    return Share(percent(result["right"] / result["checked"]), of, guess)
+
+
+def _guess_of_columns(run: Mapping[str, Any]) -> str:
+    """Say what guessing gets of the columns that were found, where the run knows."""
+    found = (run["result"] or {}).get("found") or []
+    shares = [
+        f"{each['name']} {percent(each['guessed'] / each['of'])}"
+        for each in run["by_attribute"] or []
+        if each["name"] in found and each["of"]
+    ]
+    if shares:
+        return f"Asking nothing: {', '.join(shares[:4])}"
+    return "Guessing from public facts names all of it only by chance; compare measures how often"
+
+
+def tone(run: Mapping[str, Any]) -> str:
+    """Return how alarming a run is: "leak", "part", "calm" or "open".
+
+    Calm is a run that found nothing usable; open one that was not scored or went no further
+    than guessing.
+    """
+    if run["ended"] == "undecided":
+        return "calm" if not run["records_recovered"] else "part"
+    if run["accuracy"]:
+        whole = run["accuracy"]["records"]
+        guess = max(whole["nothing_share"], whole["marginals_share"])
+        beyond = whole["share"] > guess
+        every = whole["share"] == 1
+    elif run["records_recovered"] is not None:
+        beyond = run["records_recovered"] > (run["records_guessed"] or 0)
+        every = bool(run["exact"])
+    elif run["attack"] in (*TARGETED, "column") and run["result"]:
+        beyond = bool(run["result"]["settled"])
+        every = run["ended"] == "complete" and run["result"]["right"] == run["result"]["checked"]
+    else:
+        trial = run["membership"]
+        beyond = every = bool(trial) and trial["epsilon_at_least"] > 0
+    if not beyond:
+        return "open"
+    return "leak" if every and run["ended"] == "complete" else "part"
