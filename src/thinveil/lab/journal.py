@@ -18,7 +18,7 @@ from thinveil.language.queries import WHOLE, Answers, Floats, QueryBatch
 
 MOST: Final = 100_000
 """So many questions are kept; later ones are only counted."""
-SHOWN: Final = 3
+SHOWN: Final = 2
 """So many answers to one question are kept, and a summary of all."""
 NONE: Final = -1
 """Where a box has no range beside its cell."""
@@ -48,7 +48,8 @@ class Journal:
             ranges: For each new range: words, column, and its people as bits of a hex number.
             cells: For each new cell, the numbers of its ranges.
             questions: For each question: boxes (a cell and a range in turn), threshold, answer.
-                An answer is a number, or [first answers, how many, zeros, ones, mean size].
+                An answer is a number, or [first answers, how many, mean size] with the numbers of
+                zeros and ones added where there are any.
         """
         note: Note = {"ranges": [], "cells": [], "questions": []}
         kept = max(0, min(batch.questions, self._most - self.questions))
@@ -105,13 +106,10 @@ def _told(values: Floats) -> Any:
     """Return an answer, or a summary of many."""
     if len(values) == 1:
         return short(float(values[0]))
-    return [
-        [short(float(each), 5) for each in values[:SHOWN]],
-        len(values),
-        int(np.count_nonzero(values == 0)),
-        int(np.count_nonzero(values == 1)),
-        short(float(np.abs(values).mean()), 5),
-    ]
+    zeros, ones = int(np.count_nonzero(values == 0)), int(np.count_nonzero(values == 1))
+    first = [short(float(each), 4) for each in values[:SHOWN]]
+    size = short(float(np.abs(values).mean()), 4)
+    return [first, len(values), size, *([zeros, ones] if zeros or ones else [])]
 
 
 def short(value: float, digits: int = 12) -> int | float:

@@ -57,6 +57,7 @@ class Session:
         self._journal = Journal(truth)
         self._onlooker = Onlooker(truth, setting.fitting)
         self._seen: Revealed | None = None
+        self._told: dict[str, Any] = {}
         self._events: list[str] = []
         self._done = False
         self._thread = threading.Thread(target=self._run, name="thinveil-lab", daemon=True)
@@ -111,13 +112,21 @@ class Session:
         self._emit(
             "round",
             number=meter.rounds,
-            label=about.label,
-            done=round(about.done, 4),
             questions=meter.questions,
             answers=meter.queries,
             claimed=self._target.claimed,
-            **self._look(about.so_far()),
+            **self._news(label=about.label, **self._look(about.so_far())),
         )
+
+    def _news(self, **told: Any) -> dict[str, Any]:
+        """Return what was not told in the same words before; "cells" are a change already."""
+        news = {
+            name: value
+            for name, value in told.items()
+            if name == "cells" or self._told.get(name) != value
+        }
+        self._told |= told
+        return news
 
     def _look(self, found: Found | None) -> dict[str, Any]:
         now = self._onlooker.look(found)

@@ -1,6 +1,6 @@
 // The questions about one person, one at a time, with what each answer told.
 
-import { answered, asked, count, phase, told } from "./words.js";
+import { answered, asked, count, told } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 
@@ -13,7 +13,7 @@ export class Drawer {
     find("previous").addEventListener("click", () => this.go(-1));
     find("next").addEventListener("click", () => this.go(1));
     find("close").addEventListener("click", () => this.close());
-    find("decisive").addEventListener("change", () => { this.at = 0; this.refresh(); });
+    find("few").addEventListener("change", () => { this.at = 0; this.refresh(); });
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -54,8 +54,11 @@ export class Drawer {
   refresh() {
     if (!this.isOpen) return;
     const all = this.run?.start ? this.run.about(this.person, false).length : 0;
-    this.questions = this.run?.start ? this.run.about(this.person, find("decisive").checked) : [];
-    find("drawer-title").textContent = `Person ${this.person + 1}: ${count(all)} ${all === 1 ? "question was" : "questions were"} about them`;
+    this.questions = this.run?.start ? this.run.about(this.person, find("few").checked) : [];
+    find("drawer-title").textContent = `Person ${this.person + 1}`;
+    const about = document.createElement("small");
+    about.textContent = ` ${count(all)} ${all === 1 ? "question" : "questions"} about them`;
+    find("drawer-title").append(about);
     this.draw();
   }
 
@@ -75,7 +78,7 @@ export class Drawer {
       const words = document.createElement("p");
       words.textContent = !this.run?.start
         ? "Nothing was asked yet. Press Go."
-        : find("decisive").checked ? "No value of this person is settled yet." : "No question was about this person yet.";
+        : "No question was about this person yet.";
       host.replaceChildren(words);
       this.board.light([]);
       return;
@@ -95,7 +98,7 @@ export class Drawer {
       line(`answer ${kind}`, text),
       line("told", told(this.run, question)),
       line("fine", `Round ${question.round}. In truth ${people.length} of ${this.run.size} fit; their rows are lit. The outsider does not see that.`
-        + (settled.length ? ` This round settled their ${settled.join(", ")}.` : "")),
+        + (settled.length ? ` After this round their ${settled.join(", ")} was known.` : "")),
     ];
     host.replaceChildren(...parts);
     this.board.light(people);
@@ -106,5 +109,3 @@ export class Drawer {
     return start.table.columns.filter((_, column) => settled[first + column] === round).map((each) => each.name);
   }
 }
-
-export { phase };

@@ -12,8 +12,8 @@ const find = (id) => document.getElementById(id);
 const recorded = document.documentElement.dataset.mode === "recorded";
 const source = recorded ? new Recorded() : new Live();
 const gauges = {
-  claimed: new Gauge(find("claimed"), "Privacy loss that the curator claims", "0", "1"),
-  recovered: new Gauge(find("recovered"), "What the outsider has recovered", "0", "all"),
+  claimed: new Gauge(find("claimed"), "Claimed privacy loss", "0", "1"),
+  recovered: new Gauge(find("recovered"), "Recovered", "0", "all"),
 };
 
 let choices, table, run = new Run(), state = "idle", events = [], due = false;
@@ -139,7 +139,6 @@ function clear() {
 function become(next) {
   state = next;
   const active = state === "running" || state === "paused";
-  find("go").textContent = state === "ended" ? "Go again" : "Go";
   find("go").disabled = active || state === "starting";
   find("pause").disabled = !active;
   find("pause").textContent = state === "paused" ? "Resume" : "Pause";
@@ -240,11 +239,10 @@ function draw() {
   find("n-guessed").textContent = baseline();
   find("phase").textContent = !going ? "Nothing was asked yet." : run.end ? "The run has ended." : state === "paused" ? `Paused. ${phase(run.label)}` : `${phase(run.label)} …`;
   const last = run.questions.at(-1);
-  if (last) {
-    const { text, kind } = answered(run, last);
-    const answer = Object.assign(document.createElement("b"), { className: kind, textContent: text });
-    find("ticker").replaceChildren(`${asked(run, last)} `, answer);
-  } else find("ticker").textContent = going ? "" : "Choose a mechanism and press Go.";
+  const { text, kind } = last ? answered(run, last) : { text: "", kind: "" };
+  find("reply").className = `answer ${kind}`;
+  find("reply").textContent = text;
+  find("ticker").textContent = last ? asked(run, last) : going ? "" : "Choose a mechanism and press Go.";
   if (!drawer.isOpen) board.light(last && state === "paused" ? run.fits(last) : []);
   else if (drawer.run !== run || !run.end || run.end !== drawer.seen) { drawer.run = run; drawer.seen = run.end; drawer.refresh(); }
   find("provenance").textContent = going ? `${recorded ? "A recording of a real run" : "This run"} in Python: ${run.start.code}` : "";
@@ -291,8 +289,7 @@ function save() {
 
 function theme(dark) {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
-  find("theme").setAttribute("aria-pressed", String(dark));
-  find("theme").textContent = dark ? "Light" : "Dark";
+  find("theme").textContent = dark ? "Light colours" : "Dark colours";
 }
 
 async function open() {
@@ -311,7 +308,7 @@ async function open() {
   const { usual } = choices;
   find("epsilon").value = usual.epsilon;
   find("strategy").value = usual.strategy;
-  find("file-label").hidden = recorded;
+  find("file-label").hidden = find("save").hidden = recorded;
   if (recorded) find("mechanism-line").after(Object.assign(document.createElement("p"), { className: "line", textContent: choices.note }));
   describe();
   become("idle");

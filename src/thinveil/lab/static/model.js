@@ -2,6 +2,7 @@
 
 export const UNKNOWN = 0, RIGHT = 1, WRONG = 2;
 export const FORMAT = 1;
+const FEW = 2;
 
 export class Run {
   constructor() {
@@ -69,29 +70,29 @@ export class Run {
     this.asked = event.questions;
     this.answers = event.answers;
     this.claimed = event.claimed;
-    this.label = event.label;
-    this.look(event);
+    this.label = event.label ?? this.label;
+    this.look(event, event.number - 1); // a look during a round sees what earlier rounds told
   }
 
   finish(event) {
     this.end = event;
     if (event.ending === "error") return;
-    this.look(event);
+    this.look(event, this.rounds);
   }
 
-  look(event) {
-    this.people = event.people;
-    this.values = event.values;
-    this.person = event.person ?? {};
+  look(event, round) {
+    this.people = event.people ?? this.people; // what did not change is not told again
+    this.values = event.values ?? this.values;
+    this.person = event.person ?? this.person;
     const { right = [], wrong = [], gone = [] } = event.cells ?? {};
-    for (const cell of right) this.turn(cell, RIGHT);
-    for (const [cell, value] of wrong) { this.turn(cell, WRONG); this.wrong.set(cell, value); }
-    for (const cell of gone) this.turn(cell, UNKNOWN);
+    for (const cell of right) this.turn(cell, RIGHT, round);
+    for (const [cell, value] of wrong) { this.turn(cell, WRONG, round); this.wrong.set(cell, value); }
+    for (const cell of gone) this.turn(cell, UNKNOWN, -1);
   }
 
-  turn(cell, state) {
+  turn(cell, state, round) {
     this.state[cell] = state;
-    this.settled[cell] = state === UNKNOWN ? -1 : this.rounds;
+    this.settled[cell] = round;
     this.fresh.add(cell);
   }
 
@@ -114,10 +115,22 @@ export class Run {
     return people;
   }
 
-  /** The questions that ask about a person; only those of rounds that settled one of their values. */
-  about(person, decisive) {
+  /** The column that a question narrows last; -1 where it narrows none. */
+  column(question) {
+    const range = question.boxes[1] >= 0 ? question.boxes[1] : this.cells[question.boxes[0]].at(-1) ?? -1;
+    return range < 0 ? -1 : this.ranges[range][1];
+  }
+
+  /** The questions that ask about a person; if few, only the last ones on each column. */
+  about(person, few) {
     const bit = 1n << BigInt(person);
-    const rounds = new Set(this.settled.subarray(person * this.width, (person + 1) * this.width));
-    return this.questions.filter((each) => (!decisive || rounds.has(each.round)) && (this.mask(each) & bit));
+    const all = this.questions.filter((each) => this.mask(each) & bit);
+    if (!few) return all;
+    const kept = new Map();
+    return all.reverse().filter((each) => {
+      const column = this.column(each), number = kept.get(column) ?? 0;
+      kept.set(column, number + 1);
+      return number < FEW;
+    }).reverse();
   }
 }

@@ -22,9 +22,11 @@ function noise(value) {
   return (size >= 1000 ? FINE : SMALL).format(value).replace("-", "−");
 }
 
+/** A box: what is new first, then what was known of the group. */
 function box(run, cell, range) {
-  const ranges = range < 0 ? run.cells[cell] : [...run.cells[cell], range];
-  return ranges.map((each) => run.ranges[each][0]).filter(Boolean).join(" and ");
+  const words = (ranges) => ranges.map((each) => run.ranges[each][0]).filter(Boolean).join(" and ");
+  const group = words(run.cells[cell]), narrowed = range < 0 ? "" : words([range]);
+  return narrowed && group ? `${narrowed}, among those with ${group}` : narrowed || group;
 }
 
 /** Whom a question asks about. */
@@ -55,7 +57,7 @@ export function answered(run, { answer }) {
     if (!guarded) return { text: bit, kind: "exact" };
     return post === "binary" ? { text: `${bit}, rounded`, kind: "unsure" } : { text: `exactly ${bit}`, kind: "exact" };
   }
-  const [first, many, zeros, ones, size] = answer;
+  const [first, many, size, zeros = 0, ones = 0] = answer;
   if (zeros + ones === many) {
     const kind = zeros && ones ? "noise" : "exact";
     return { text: `asked ${many} times: yes ${ones}, no ${zeros}`, kind };
@@ -87,14 +89,14 @@ export function told(run, question) {
   const k = law.reach, low = Math.max(0, b - k + 1), high = Math.min(n, b + k), here = zone(low, high);
   const outside = (bit) => (bit ? `at least ${b + k + 1}` : b - k <= 0 ? "0" : `at most ${b - k}`);
   if (law.offset > 0) {
-    const size = (many ? answer[4] : Math.abs(answer)) * Number(run.start.epsilon);
+    const size = (many ? answer[2] : Math.abs(answer)) * Number(run.start.epsilon);
     const usual = law.offset, more = law.offset + 1;
     const near = size > (usual + more) / 2;
     return `Every answer is noisy, but noise is ${more} / epsilon where the count is ${here}, and ${usual} / epsilon elsewhere. Here it was ${SMALL.format(size)} / epsilon: a sign that the count ${near ? "is" : "is not"} ${here}.`;
   }
   if (law.post === "binary") {
     if (!many) return `Rounding hides the noise in a single answer. Where the count is ${here} the answer is a coin flip; elsewhere it is always the same. Several answers together tell.`;
-    const [, times, zeros, ones] = answer;
+    const [, times, , zeros = 0, ones = 0] = answer;
     if (zeros && ones) return `The answers differ, so there is noise: the count is ${here}.`;
     return `All ${times} answers agree. A coin would do that once in ${count(2 ** (times - 1))} times: so the count is probably ${outside(ones > 0)}.`;
   }

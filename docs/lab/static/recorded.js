@@ -1,0 +1,80 @@
+// Plays runs that were recorded earlier: the same events, without any server.
+
+const TICK = 50;
+
+export class Recorded {
+  constructor(folder = "recordings") { this.folder = folder; this.kept = new Map(); this.timer = null; }
+
+  async load(file) {
+    if (!this.kept.has(file)) {
+      const response = await fetch(`${this.folder}/${file}`);
+      if (!response.ok) throw new Error(`The recording ${file} cannot be read.`);
+      this.kept.set(file, await response.json());
+    }
+    return this.kept.get(file);
+  }
+
+  async choices() {
+    this.list = await this.load("index.json");
+    return this.list;
+  }
+
+  async table(name) { return (await this.load(this.list.mechanisms[0].file))[0].table; }
+
+  async start(setting, hear) {
+    this.stop();
+    const chosen = this.list.mechanisms.find((each) => each.name === setting.mechanism);
+    this.events = await this.load(chosen.file);
+    Object.assign(this, { hear, at: 0, inside: 0, due: 0, paused: setting.paused });
+    this.rate = setting.speed;
+    this.hear(this.events[this.at++]);
+    this.timer = setInterval(() => this.tick(), TICK);
+  }
+
+  tick() {
+    if (this.paused) return;
+    this.due += this.rate ? (this.rate * TICK) / 1000 : Infinity;
+    const wanted = Math.floor(this.due);
+    if (wanted < 1) return;
+    this.due -= wanted;
+    if (!this.rate) this.due = 0;
+    this.play(wanted);
+  }
+
+  /** Let so many questions through, and what follows them. */
+  play(questions) {
+    while (this.at < this.events.length) {
+      const event = this.events[this.at];
+      if (event.kind !== "asked") {
+        this.at++;
+        this.hear(event);
+        if (event.kind === "end") this.rest();
+        continue;
+      }
+      if (questions < 1) return;
+      const portion = event.questions.slice(this.inside, this.inside + questions);
+      const first = this.inside === 0;
+      this.inside += portion.length;
+      questions -= portion.length;
+      const answers = portion.reduce((sum, [, , told]) => sum + (Array.isArray(told) ? told[1] : 1), 0);
+      this.hear({ kind: "asked", ranges: first ? event.ranges : [], cells: first ? event.cells : [], questions: portion, answers });
+      if (this.inside < event.questions.length) return;
+      this.inside = 0;
+      this.at++;
+    }
+  }
+
+  async pause() { this.paused = true; this.hear({ kind: "state", paused: true }); }
+  async resume() { this.paused = false; this.hear({ kind: "state", paused: false }); }
+
+  async step(what) {
+    this.paused = true;
+    const event = this.events[this.at];
+    if (event) this.play(what === "question" || event.kind !== "asked" ? 1 : event.questions.length - this.inside);
+    this.hear({ kind: "state", paused: true });
+  }
+
+  speed(speed) { this.rate = speed; this.due = 0; }
+  rest() { clearInterval(this.timer); this.timer = null; }
+  stop() { this.rest(); }
+}
