@@ -12,6 +12,7 @@ that the package needs no SciPy; a test holds them against it.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final
 
 from thinveil.errors import UsageError
@@ -48,6 +49,7 @@ def percent(confidence: float) -> str:
     return f"{100 * confidence:.10g} %"
 
 
+@lru_cache(maxsize=4096)
 def clopper_pearson(right: int, trials: int, confidence: float) -> tuple[float, float]:
     """Return the two-sided interval of a share; each end errs with half of what is allowed.
 
