@@ -1,0 +1,58 @@
+"""Hooks of MkDocs: shows notebooks as pages of the site, as they were executed.
+
+A notebook becomes a Markdown page with its cells and their outputs; the notebook itself stays
+beside it, to download. Nothing is executed here and nothing is loaded from elsewhere.
+"""
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page, and its pictures, for each notebook."""
+    for notebook in [each for each in files if each.src_uri.endswith(".ipynb")]:
+        source = Path(notebook.abs_src_path or "")
+        stem = notebook.src_uri.removesuffix(".ipynb")
+        page, pictures = written(nbformat.read(source, as_version=4), source.stem)
+        files.append(File.generated(config, f"{stem}.md", content=page))
+        folder = stem.rpartition("/")[0]
+        for name, picture in pictures.items():
+            files.append(File.generated(config, f"{folder}/{name}", content=picture))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Lead links between pages to the page of a notebook, not to its file."""
+    return re.sub(r"(?<!download\]\()(\]\([^):]+)\.ipynb(\)|#)", r"\1.md\2", markdown)
+
+
+def written(notebook: Any, stem: str) -> tuple[str, dict[str, bytes]]:
+    """Write a notebook as Markdown, and return it with its pictures by name."""
+    parts: list[str] = []
+    pictures: dict[str, bytes] = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+            continue
+        parts.append(f"```python\n{cell.source}\n```")
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                parts.append(_text(output.text))
+            elif "image/png" in output.data:
+                name = f"{stem}-{len(pictures) + 1}.png"
+                pictures[name] = base64.b64decode(output.data["image/png"])
+                parts.append(f"![{output.metadata.get('alt', '')}]({name})")
+            else:
+                parts.append(_text(output.data["text/plain"]))
+    parts.append(f"The notebook itself, to run: [download]({stem}.ipynb).")
+    return "\n\n".join(parts) + "\n", pictures
+
+
+def _text(output: str) -> str:
+    return f'```text title="Output"\n{output.rstrip()}\n```'
