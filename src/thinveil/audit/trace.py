@@ -11,7 +11,8 @@ from thinveil.attacker.found import Found, TableFound
 from thinveil.audit.driver import Meter, Observer
 from thinveil.language.queries import About
 
-_LOOKS: Final = 1.15  # the next look is due after so many times the answers
+_LOOKS: Final = 1.15  # the next look is due after so many times the answers,
+_STEPS: Final = 1 / 40  # or so much further on in the attack's work
 _FIRST: Final = 8
 
 
@@ -47,13 +48,15 @@ class Tracer:
         self._watch = watch
         self._before = (0, 0, 0, 0.0)
         self._due = float(_FIRST)
+        self._next = _STEPS
         self._looks: list[Look] = []
 
     def __call__(self, meter: Meter, about: About) -> None:
         """Pass a round on, and look if it is time."""
         self._watch(meter, about)
-        if self._before[0] >= self._due:
-            self._due = self._before[0] * _LOOKS
+        if self._before[0] >= self._due or (self._before[0] and about.done >= self._next):
+            self._due = max(self._before[0], _FIRST) * _LOOKS
+            self._next = about.done + _STEPS
             found = about.so_far()
             if isinstance(found, TableFound):
                 self._looks.append(Look(*self._before, *_sizes(found)))
