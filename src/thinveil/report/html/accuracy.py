@@ -35,7 +35,12 @@ def picture(run: Mapping[str, Any]) -> Picture:
     attributes, records = found["attributes"], found["records"]
     inferred = [each for each in attributes if each.get("inferred")]
     panels = [
-        _panel("Values of a column, whoever they belong to", "recovered", attributes, attributes)
+        _panel(
+            "Values of a column, whoever they belong to",
+            "recovered",
+            attributes,
+            [{**each, "marginals_share": None} for each in attributes],
+        )
     ]
     if inferred:
         panels.append(
@@ -68,7 +73,8 @@ def picture(run: Mapping[str, Any]) -> Picture:
         tuple(panels),
         table,
         (*keys, *(Key(*_MARKS[name]) for name in used)),
-        found["meaning"],
+        f"{found['meaning']} Whoever knows a column's histogram has its values by definition: that "
+        "mark is drawn only where values must be tied to people.",
     )
 
 
@@ -87,20 +93,21 @@ def _inferred(one: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 def _headline(attributes: Sequence[Mapping[str, Any]], records: Mapping[str, Any]) -> str:
     """Say in how many attributes the whole interval is beyond both baselines."""
+    tied = [each.get("inferred") or {**each, "marginals_share": 0.0} for each in attributes]
     better = sum(
         (each.get("interval") or [each["share"]])[0]
         > max(each["nothing_share"], each["marginals_share"])
-        for each in attributes
+        for each in tied
     )
     if better == 0:
-        return "No attribute was recovered beyond what guessing gets"
+        return "Nothing was recovered beyond what guessing gets"
     which = "every attribute"
     if better < len(attributes):
         which = f"{better} of {many(len(attributes), 'attribute')}"
     guess = max(records["nothing_share"], records["marginals_share"])
     return (
-        f"Beyond guessing in {which}: {percent(records['share'])} of whole records, against "
-        f"{percent(guess)} at best by guessing"
+        f"Beyond guessing in {which}; {percent(records['share'])} of whole records, against "
+        f"{percent(guess)} by guessing"
     )
 
 
@@ -130,24 +137,23 @@ def _panel(
     layers += [
         {"mark": tick(18), "encoding": {"x": {"field": "nothing", **x}}},
         {
-            "mark": dot("orange", 90, shape="cross"),
-            "encoding": {"x": {"field": "marginals", **x}},
-        },
-        {
             "mark": {"type": "rule", "strokeWidth": 3, "color": "var(--red)"},
             "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}},
         },
         {"mark": dot("red"), "encoding": {"x": {"field": "share", **x}}},
     ]
+    if any(row["marginals"] is not None for row in rows):
+        cross = dot("orange", 90, shape="cross")
+        layers.insert(-2, {"mark": cross, "encoding": {"x": {"field": "marginals", **x}}})
     spec: Spec = {
-        "height": {"step": 30},
+        "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": rows_by("name", grid=True)},
         "layer": layers,
     }
     said = "; ".join(
-        f"{row['name']} {percent(row['share'])}, asking nothing {percent(row['nothing'])}, "
-        f"knowing the histograms {percent(row['marginals'])}"
+        f"{row['name']} {percent(row['share'])}, asking nothing {percent(row['nothing'])}"
+        + ("" if row["marginals"] is None else f", by histograms {percent(row['marginals'])}")
         for row in rows[:12]
     )
     return Panel(spec, f"{heading}. Share {what}: {said}.", heading)

@@ -44,7 +44,7 @@ def page(
     plain = shown(run, show_records)
     compared, curves = _beside(run, comparison)
     parts = _parts(plain, compared, curves)
-    title = f"Audit of {prose.called(str(plain['mechanism']), plain['k'])}"
+    title = f"Privacy audit: {prose.called(str(plain['mechanism']), plain['k'])}"
     contents = [tag("a", heading, href=f"#{name}") for name, heading, _ in parts]
     body = joined(
         tag("header", *_head(plain, title)),
@@ -81,6 +81,8 @@ def _beside(
 ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
     """Return the comparison and the risk curves, from wherever they were given."""
     compared = comparison or run.get("comparison")
+    if compared and not compared.get("sampled_from") and run.get("records") != compared["records"]:
+        compared = {**compared, "sampled_from": run.get("records")}
     curves = (comparison or {}).get("risk") or run.get("risk") or (compared or {}).get("risk")
     return compared, curves
 
@@ -88,7 +90,7 @@ def _beside(
 def _head(run: Mapping[str, Any], title: str) -> list[Html]:
     finished = str(run["provenance"]["finished"] or "")
     when = [tag("time", finished[:10], datetime=finished)] if finished else []
-    about = f"{run['attack']} attack on {run['records'] or 0:,} records"
+    about = f"{prose.ATTACKS.get(run['attack'], run['attack'])} · {run['records'] or 0:,} records"
     return [
         paragraph("thinveil audit report", class_="kicker"),
         tag("h1", title),
@@ -113,11 +115,11 @@ def _parts(
 ) -> list[tuple[str, str, Html]]:
     """Return the parts of the page: a name, a heading and the content of each."""
     return [
-        ("answers", "How the answers give it away", _answers(run)),
+        ("answers", "What single answers show", _answers(run)),
         ("progress", "How far the attack got", _progress(run)),
         ("evidence", "Against guessing", _evidence(run)),
         ("others", "Other mechanisms, and the risk", _others(compared, curves)),
-        ("records", "Recovered records", sections.records(run)),
+        ("records", "Records", sections.records(run)),
         ("method", "Method", sections.method(run)),
         ("assumptions", "Assumptions", sections.assumptions(run)),
         ("sure", "How sure this is", sections.sureness_of(run)),
@@ -132,6 +134,12 @@ def _parts(
 def _answers(run: Mapping[str, Any]) -> Html:
     if run["staircase"]:
         return staircase.picture(run).html()
+    if prose.family(str(run["mechanism"])) == "bdp":
+        return left_out(
+            "Answers against thresholds",
+            "Under Bootstrap DP the threshold does not matter: noise shows whether a kind of "
+            "record exists, and no count.",
+        )
     return left_out(
         "Answers against thresholds",
         "This run kept no answers at neighbouring thresholds.",

@@ -29,10 +29,12 @@ _AS_THEY_ARE: Final = (
     "mechanism", "k", "offset", "post", "universe", "min-epsilon", "max-queries", "epsilons",
     "epsilon-per-query", "epsilon", "split", "answers", "cap", "strategy", "effort", "windows",
     "attack", "column", "columns", "precision", "order", "seed", "error", "most-repeats", "test",
-    "repeats", "trials", "confidence", "engine", "patience",
+    "repeats", "trials", "confidence", "engine", "patience", "table",
 )  # fmt: skip
 """Options whose values say how was asked, and nothing about anybody."""
-_FLAGS: Final = ("cache", "boxes-only", "present", "force", "show-records")
+_FLAGS: Final = (
+    "cache", "boxes-only", "present", "force", "show-records", "comparison", "no-comparison",
+)  # fmt: skip
 _FILES: Final = (
     "schema", "json", "output", "transcript", "resume", "truth", "report", "source",
 )  # fmt: skip
@@ -61,7 +63,7 @@ def shown(run: Mapping[str, Any], records: bool) -> dict[str, Any]:
         "transcript": _name(run.get("transcript")),
         "network": _network(run.get("network")),
         "provenance": _provenance(run.get("provenance"), masked),
-        "staircase": _staircase(run.get("staircase"), masked),
+        "staircase": _staircase(run, masked),
         "result": _result(run, masked),
         "records_shown": None if masked else run.get("records_shown"),
         "masked": masked,
@@ -144,13 +146,15 @@ def _result(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
     }
 
 
-def _staircase(staircase: Mapping[str, Any] | None, masked: bool) -> dict[str, Any] | None:
-    """Return the staircase; masked, thresholds count from the count, which is not said."""
+def _staircase(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
+    """Return the staircase; masked, thresholds count from the count, which is not said.
+
+    Where no count was found, thresholds are given as parts of the number of records.
+    """
+    staircase = run.get("staircase")
     if not staircase or not staircase.get("points"):
         return None
-    count = staircase.get("count")
-    if masked and count is None:
-        return None
+    count, records = staircase.get("count"), max(run.get("records") or 1, 1)
     return {
         "predicate": None if masked else staircase.get("predicate"),
         "count": None if masked else count,
@@ -162,6 +166,7 @@ def _staircase(staircase: Mapping[str, Any] | None, masked: bool) -> dict[str, A
             {
                 "step": None if count is None else each["threshold"] - count,
                 "threshold": None if masked else each["threshold"],
+                "part": each["threshold"] / records if count is None else None,
                 "answers": [float(answer) for answer in each["answers"]],
                 "kind": str(each["kind"]),
             }

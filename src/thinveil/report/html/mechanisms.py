@@ -76,12 +76,13 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
         "mechanisms",
         _headline(lines),
         "The same three attacks, tried on each mechanism at the same claimed loss an answer. A bar "
-        "that ends at the mark shows no more than guessing does.",
+        "that ends before the mark shows no more than guessing does. An attack that finds no "
+        "usable difference says nothing, and counts as 0 %.",
         panels,
         table,
         tuple(keys),
         f"{many(comparison['records'], 'record')}"
-        + (f", a sample of {sample:,}" if sample else "")
+        + (f", drawn from {sample:,}" if sample else "")
         + f"; {comparison['epsilon_per_query']} claimed an answer. {comparison['verdict']}",
     )
 
@@ -119,7 +120,7 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
     ]
     kinds = {kind: kind for kind in ("grey", "red", "blue")}
     spec: Spec = {
-        "height": {"step": 30},
+        "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": rows_by("name")},
         "layer": [

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinveil.report.html.markup import Table
-from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot, rows_by, share_axis, tick
+from thinveil.report.html.pictures import (
+    POWERS,
+    Key,
+    Panel,
+    Picture,
+    Spec,
+    dot,
+    rows_by,
+    share_axis,
+    tick,
+)
 from thinveil.report.html.spelling import between, many, percent, spelled, sureness
 
 Rate = tuple[str, float, Sequence[float], float]
@@ -88,9 +98,8 @@ def _short(value: float) -> str:
 
 def explained(trial: Mapping[str, Any]) -> str:
     """Say what the bound means, what its ceiling is, and what it does not mean."""
-    sentence, undecided = str(trial["sentence"]), trial.get("undecided") or 0
+    undecided = trial.get("undecided") or 0
     parts = [
-        f"The mechanism {sentence}" if sentence.startswith("claims") else _capital(sentence),
         f"Even a perfect score in {many(trial['trials'], 'trial')} shows no more than "
         f"{_short(trial['ceiling'])} at {sureness(trial['confidence'])} confidence; more trials "
         "raise this ceiling",
@@ -102,13 +111,11 @@ def explained(trial: Mapping[str, Any]) -> str:
         )
     parts.append(f"{many(trial['queries'], 'answer')} in all")
     if undecided:
-        parts.append(f"{many(undecided, 'trial')} stayed undecided and counted as a guess")
-    parts += [str(trial["targets"]), f"Baseline: {trial['baseline']['what']}"]
+        parts.append(
+            f"{many(undecided, 'trial')} stayed undecided and counted as “not in the table”"
+        )
+    parts += [str(trial["targets"]), f"The baseline is {trial['baseline']['what']}"]
     return " ".join(part.rstrip(". ") + "." for part in parts)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _rates(rates: Sequence[Rate]) -> Spec:
@@ -118,7 +125,7 @@ def _rates(rates: Sequence[Rate]) -> Spec:
     ]
     x = {"type": "quantitative", **share_axis("share of trials")}
     return {
-        "height": {"step": 56},
+        "height": 56 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": _lines([name for name, *_ in rates])},
         "layer": [
@@ -134,7 +141,7 @@ def _rates(rates: Sequence[Rate]) -> Spec:
 
 def _losses(losses: Sequence[Loss]) -> Spec:
     above = [value for _, value, _ in losses if value > 0]
-    least = min(above, default=1e-3) / 10
+    least = min(above, default=1e-3) / 100
     rows = [
         {"key": str(place), "at": max(value, least), "text": _short(value), "colour": colour}
         for place, (_, value, colour) in enumerate(losses)
@@ -144,7 +151,7 @@ def _losses(losses: Sequence[Loss]) -> Spec:
         "type": "quantitative",
         "title": "privacy loss epsilon",
         "scale": {"type": "log", "domain": [least, 20 * max(above, default=1.0)], "nice": False},
-        "axis": {"format": "~e", "tickCount": 4, "labelOverlap": "greedy", "grid": False},
+        "axis": {"labelExpr": POWERS, "tickCount": 4, "labelOverlap": "greedy", "grid": False},
     }
     points = [
         {"transform": [{"filter": f"datum.colour == '{colour}'"}], "mark": dot(colour, 100)}
@@ -152,7 +159,7 @@ def _losses(losses: Sequence[Loss]) -> Spec:
     ]
     text = {"type": "text", "dy": -14, "color": "var(--ink)", "fontWeight": 600}
     return {
-        "height": {"step": 56},
+        "height": 56 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": _lines([name for name, *_ in losses]), "x": x},
         "layer": [*points, {"mark": text, "encoding": {"text": {"field": "text"}}}],

@@ -11,6 +11,9 @@ from thinveil.report.html.markup import Html, Table, paragraph, safe_json, tag
 Spec = dict[str, Any]
 """A chart as Vega-Lite describes it."""
 
+PERCENT: Final = "round(100 * datum.value) + '\u00a0%'"
+POWERS: Final = "replace(format(datum.value, '~e'), 'e+0', '')"
+"""How axes write shares, and powers of ten."""
 SHORT: Final = 40
 """A table of at most so many rows is printed; longer ones stay folded on paper."""
 
@@ -35,7 +38,7 @@ class Key:
     """A line of a legend: what a sign of a colour means.
 
     Args:
-        sign: "line", "dash", "dots", "dot", "ring", "cross", "tick", "bar" or "band".
+        sign: Its class in the style sheet, such as "line" or "dot".
         colour: The colour's name in the style sheet.
         text: What it means.
     """
@@ -117,7 +120,7 @@ def share_axis(title: str, **more: Any) -> dict[str, Any]:
     return {
         "title": title,
         "scale": {"domain": [0, 1]},
-        "axis": {"format": "~%", "values": [0, 0.25, 0.5, 0.75, 1], **more},
+        "axis": {"labelExpr": PERCENT, "values": [0, 0.25, 0.5, 0.75, 1], **more},
     }
 
 
@@ -129,7 +132,7 @@ def dot(colour: str, size: int = 75, **more: Any) -> dict[str, Any]:
 
 def tick(size: int) -> dict[str, Any]:
     """Return the mark of an attacker who asks nothing."""
-    return {"type": "tick", "thickness": 2.5, "size": size, "color": "var(--ink)"}
+    return {"type": "tick", "thickness": 2.5, "opacity": 1, "size": size, "color": "var(--ink)"}
 
 
 def rows_by(field: str, **axis: Any) -> dict[str, Any]:

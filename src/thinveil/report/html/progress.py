@@ -77,7 +77,7 @@ def _answers() -> dict[str, Any]:
         "field": "queries",
         "type": "quantitative",
         "title": "answers given so far",
-        "axis": {"grid": False, "format": "~s", "tickCount": 5},
+        "axis": {"grid": False, "format": ",d", "tickCount": 5},
         "scale": {"nice": False},
     }
 
@@ -134,7 +134,7 @@ def questions(run: Mapping[str, Any]) -> Picture:
     drawn = [name for name in asked if name in most[:_MOST_BARS]]
     rows = [{"name": name, "questions": asked[name], "text": amount(asked[name])} for name in drawn]
     spec: Spec = {
-        "height": {"step": 30},
+        "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {
             "y": rows_by("name"),
@@ -142,7 +142,7 @@ def questions(run: Mapping[str, Any]) -> Picture:
                 "field": "questions",
                 "type": "quantitative",
                 "title": "questions",
-                "axis": {"format": "~s", "tickCount": 4},
+                "axis": {"format": ",d", "tickCount": 4},
                 "scale": {"domainMax": 1.25 * asked[most[0]]},
             },
         },

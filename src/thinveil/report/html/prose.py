@@ -17,6 +17,16 @@ SENSES: Final = {
 }
 """What mechanisms are called in headlines."""
 
+ATTACKS: Final = {
+    "attribute": "Attributes of people",
+    "column": "Reconstruction of columns",
+    "count": "How many records match",
+    "dataset": "Reconstruction of the whole table",
+    "membership": "Membership of people",
+    "uniqueness": "Uniqueness of people",
+}
+"""What attacks are called below the headline."""
+
 SCENE: Final = (
     "A curator holds the table. Anybody may ask questions of one form: are there more than b "
     "records of a certain kind? The questioner chooses the kind and b. Each answer costs a little "
@@ -75,8 +85,8 @@ LIMITS: Final = (
     "this report says what was shown, not the most that could be.",
     "The attacker may choose the questions. A fixed set of statistics that nobody can choose gives "
     "away what it gives away, which this report does not measure.",
-    "The public facts below were assumed to be known. If some are secret in truth, the attack "
-    "needs more questions or recovers less.",
+    "The facts under Assumptions were taken as known to the attacker. If some are secret in "
+    "truth, the attack needs more questions or recovers less.",
     "Recovered records are rows of the table. Whether a row can be tied to a person depends on "
     "what else is known about people.",
     "Figures about chance rest on the noise being drawn as the mechanism says.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from thinveil.report.html.markup import Table, data
-from thinveil.report.html.pictures import Key, Panel, Picture, Spec, colours, share_axis
+from thinveil.report.html.pictures import POWERS, Key, Panel, Picture, Spec, colours, share_axis
 from thinveil.report.html.spelling import amount, many, percent
 
 _COLOURS: Final = {
@@ -33,7 +33,7 @@ def against_loss(risk: Mapping[str, Any]) -> Picture:
         "type": "quantitative",
         "title": "total privacy loss that is claimed",
         "scale": {"type": "log", "nice": False},
-        "axis": {"format": "~e", "tickCount": 5, "grid": False, "labelOverlap": "greedy"},
+        "axis": {"labelExpr": POWERS, "tickCount": 5, "grid": False, "labelOverlap": "greedy"},
     }
     lowest = min(each["epsilon"] for each in points)
     spec: Spec = {
@@ -146,7 +146,12 @@ def against_answers(risk: Mapping[str, Any]) -> Picture:
                         "type": "quantitative",
                         "title": "answers that the curator allows",
                         "scale": {"type": "log", "nice": False},
-                        "axis": {"format": "~s", "tickCount": 5, "grid": False},
+                        "axis": {
+                            "format": ",d",
+                            "tickCount": 5,
+                            "grid": False,
+                            "labelOverlap": "greedy",
+                        },
                     },
                     "y": {
                         "field": "values",

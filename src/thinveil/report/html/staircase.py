@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from thinveil.report.html.markup import Table
-from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot
+from thinveil.report.html.pictures import PERCENT, Key, Panel, Picture, Spec, dot
 from thinveil.report.html.spelling import loss, many, size
 
 _HEIGHT: Final = 300
@@ -25,34 +25,40 @@ def picture(run: Mapping[str, Any]) -> Picture:
     return _spread(stairs) if repeated else _steps(stairs)
 
 
-def _x(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> int:
-    """Return where a threshold stands: itself, or its distance from a count that is masked."""
-    return int(
-        each["threshold"] if stairs["count"] is not None or each["step"] is None else each["step"]
-    )
+def _place(stairs: Mapping[str, Any]) -> str:
+    """Return how thresholds are given: as they are, from the count, or as parts of the table."""
+    first = stairs["points"][0]
+    return next(name for name in ("threshold", "step", "part") if first[name] is not None)
 
 
 def _axis(stairs: Mapping[str, Any]) -> dict[str, Any]:
-    axis: dict[str, Any] = {"tickMinStep": 1, "grid": False, "labelOverlap": "greedy"}
+    place = _place(stairs)
+    axis: dict[str, Any] = {"tickMinStep": 1, "grid": False, "titleLimit": 320}
     title = "threshold b of the question"
-    if stairs["count"] is None:
-        title = "threshold b, counted from the number that the attacker found (not shown)"
+    if place == "step":
+        title = "threshold b, relative to the count found"
         axis["labelExpr"] = (
             "datum.value == 0 ? 'count' : (datum.value < 0 ? '\u2212' : '+') + abs(datum.value)"
         )
+    elif place == "part":
+        title = "threshold b, as a part of all records"
+        axis |= {"tickMinStep": 0.25, "labelExpr": PERCENT}
     return {
         "field": "x",
         "type": "quantitative",
         "title": title,
-        "axis": {**axis, "titleLimit": 320},
+        "axis": axis,
         "scale": {"zero": False, "nice": False, "padding": 12},
     }
 
 
 def _named(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> str:
     """Write a threshold for the table."""
-    if stairs["count"] is not None:
+    place = _place(stairs)
+    if place == "threshold":
         return f"{each['threshold']:,}"
+    if place == "part":
+        return f"{each['part']:.0%} of all records"
     step = each["step"]
     return "at the count" if step == 0 else f"{abs(step):,} {'above' if step > 0 else 'below'}"
 
@@ -61,7 +67,9 @@ def _about(stairs: Mapping[str, Any]) -> str:
     """Say what was asked about, and what it cost."""
     what = "What was asked about is not shown."
     if stairs["predicate"]:
-        what = f"Asked about: {stairs['predicate']}; the count is {stairs['count']:,}."
+        count = stairs["count"]
+        found = "no count was found" if count is None else f"the count is {count:,}"
+        what = f"Asked about: {stairs['predicate']}; {found}."
     cost = (
         f"{many(stairs['queries'] or 0, 'answer')}, claimed loss {loss(stairs['epsilon_claimed'])}."
     )
@@ -73,7 +81,7 @@ def _steps(stairs: Mapping[str, Any]) -> Picture:
     points = stairs["points"]
     rows = [
         {
-            "x": _x(stairs, each),
+            "x": each[_place(stairs)],
             "y": answer,
             "kind": "noise" if each["kind"] == "noise" else "exact",
         }
@@ -82,6 +90,8 @@ def _steps(stairs: Mapping[str, Any]) -> Picture:
     ]
     noisy = [row["x"] for row in rows if row["kind"] == "noise"]
     exact = [row for row in rows if row["kind"] == "exact"]
+    x = _axis(stairs)
+    y = {"field": "y", "type": "quantitative", "title": "answer", **_squeezed(rows)}
     layers: list[Spec] = []
     if noisy and exact:
         band = [{"from": min(noisy) - 0.5, "to": max(noisy) + 0.5}]
@@ -89,36 +99,27 @@ def _steps(stairs: Mapping[str, Any]) -> Picture:
             {
                 "data": {"values": band},
                 "mark": {"type": "rect", "color": "var(--orange)", "opacity": 0.16},
-                "encoding": {
-                    "x": {"field": "from", "type": "quantitative"},
-                    "x2": {"field": "to"},
-                },
+                "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}},
             }
         )
     layers += [
         {
             "transform": [{"filter": "datum.kind == 'exact'"}],
             "mark": dot("blue"),
-            "encoding": {"tooltip": _tooltip()},
+            "encoding": {"x": x, "y": y, "tooltip": _tooltip()},
         },
         {
             "transform": [{"filter": "datum.kind == 'noise'"}],
             "mark": dot("red", 110, shape="triangle-up", filled=False, strokeWidth=2),
-            "encoding": {"tooltip": _tooltip()},
+            "encoding": {"x": x, "y": y, "tooltip": _tooltip()},
         },
     ]
-    spec = {
-        "height": _HEIGHT,
-        "data": {"values": rows},
-        "encoding": {
-            "x": _axis(stairs),
-            "y": {"field": "y", "type": "quantitative", "title": "answer", **_squeezed(rows)},
-        },
-        "layer": layers,
-    }
+    spec = {"height": _HEIGHT, "data": {"values": rows}, "layer": layers}
     keys = [Key("dot", "blue", "an exact answer: 1 for yes, 0 for no")] if exact else []
     if noisy:
         keys.append(Key("triangle", "red", "an answer drowned in noise"))
+    if noisy and exact:
+        keys.append(Key("band", "orange", "the thresholds next to the count"))
     largest = max((abs(row["y"]) for row in rows if row["kind"] == "noise"), default=0.0)
     title, explained = _finding(stairs, bool(exact), len(set(noisy)), largest)
     table = Table(
@@ -176,13 +177,17 @@ def _squeezed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if largest <= 2:
         return {"scale": {"domain": [-0.25, 1.25]}, "axis": {"values": [0, 1], "format": "d"}}
     top = 10.0 ** math.ceil(math.log10(largest))
-    signs = {-top: f"\u2212{size(top)}", 0.0: "0 (no)", 1.0: "1 (yes)", top: size(top)}
+    signs = {0.0: "0 (no)", 1.0: "1 (yes)", top: size(top)}
+    lowest = -1.0
+    if min(row["y"] for row in rows) < 0:
+        lowest = -top
+        signs[lowest] = f"\u2212{size(top)}"
     cases = "".join(f"datum.value == {value!r} ? '{text}' : " for value, text in signs.items())
     return {
         "scale": {
             "type": "symlog",
             "constant": top**-0.39,
-            "domain": [-top, top],
+            "domain": [lowest, top],
             "nice": False,
         },
         "axis": {"values": list(signs), "labelExpr": f"{cases}''"},
@@ -204,7 +209,7 @@ def _spread(stairs: Mapping[str, Any]) -> Picture:
         error = 2 * mean / math.sqrt(len(sizes))
         near = each["step"] is not None and -k <= each["step"] < k
         rows.append(
-            {"x": _x(stairs, each), "mean": mean, "low": max(0.0, mean - error),
+            {"x": each[_place(stairs)], "mean": mean, "low": max(0.0, mean - error),
              "high": mean + error, "near": near, "n": len(sizes)}
         )  # fmt: skip
     near, far = ([row for row in rows if row["near"] is side] for side in (True, False))
@@ -243,11 +248,10 @@ def _spread(stairs: Mapping[str, Any]) -> Picture:
     else:
         title = "The noise is equally large at every threshold: no count shows"
         told = "The size of the noise does not depend on the count, so it gives nothing away."
-    keys = (
-        Key("dot", "red", "next to the count"),
-        Key("dot", "blue", "elsewhere"),
-        Key("line", "ink", "how sure the mean is (two standard errors)"),
-    )
+    keys = [Key("dot", "blue", "mean size" if not near else "mean size, elsewhere")]
+    if near:
+        keys.insert(0, Key("dot", "red", "mean size, next to the count"))
+    keys.append(Key("stem", "blue", "two standard errors to each side"))
     table = Table(
         f"Mean size of {many(repeats, 'answer')} at every threshold",
         ("Threshold b", "Answers", "Mean size"),
@@ -259,12 +263,12 @@ def _spread(stairs: Mapping[str, Any]) -> Picture:
     )
     label = (
         f"Mean size of {many(repeats, 'answer')} at each of {many(len(rows), 'threshold')}: about "
-        f"{size(_mean(far) * unit)} elsewhere"
-        + (f" and {size(_mean(near) * unit)} next to the count." if near else ".")
+        f"{size(_mean(far) * unit)}"
+        + (f" elsewhere and {size(_mean(near) * unit)} next to the count." if near else ".")
     )
     explained = f"{_QUESTION} Each question is asked {repeats:,} times. {told}"
     return Picture(
-        "staircase", title, explained, (Panel(spec, label),), table, keys, _about(stairs)
+        "staircase", title, explained, (Panel(spec, label),), table, tuple(keys), _about(stairs)
     )
 
 

@@ -27,7 +27,7 @@ def verdict(run: Mapping[str, Any]) -> Html:
     rows = (
         (
             "Claimed loss",
-            loss(claimed),
+            loss(None if claimed is None else float(f"{claimed:.3g}")),
             "no protection is claimed"
             if claimed is None
             else f"epsilon, for all answers together; {run['budget'] or ''}".rstrip("; "),
