@@ -93,13 +93,18 @@ def huge(axes: Any) -> None:
 
 
 def save(figure: Any, name: str) -> None:
-    """Save a picture in few bytes: 64 colours are enough for what is drawn here."""
-    from PIL import Image
-
+    """Save a picture in few bytes."""
     path = IMAGES / f"{name}.png"
     figure.tight_layout()
     figure.savefig(path, dpi=130)
     plotter().close(figure)
+    shrink(path)
+
+
+def shrink(path: Path) -> None:
+    """Save a picture again in few bytes: 64 colours are enough for what is drawn here."""
+    from PIL import Image
+
     with Image.open(path) as image:
         small = image.convert("RGB").quantize(64, dither=Image.Dither.NONE)
     small.save(path, optimize=True)

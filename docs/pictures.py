@@ -16,7 +16,7 @@ from typing import Any
 
 import pictures_attacks
 import pictures_mechanisms
-from drawing import IMAGES
+from drawing import IMAGES, shrink
 from rich.console import Console
 from rich.text import Text
 
@@ -48,6 +48,8 @@ def main() -> None:
     write_table(compared)
     curves.risk(risk(thinveil.people()), IMAGES / "risk.png")
     scaling(SCALING, IMAGES / "scaling.png")
+    for name in ("sensitivity", "compare", "risk"):
+        shrink(IMAGES / f"{name}.png")
     pictures_mechanisms.draw()
     pictures_attacks.draw()
 
@@ -93,6 +95,7 @@ def scaling(source: Path, path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
+    shrink(path)
 
 
 def attributes(data: str) -> None:
@@ -147,6 +150,7 @@ def attributes(data: str) -> None:
     figure.tight_layout()
     figure.savefig(IMAGES / "attributes.png", dpi=150)
     pyplot.close(figure)
+    shrink(IMAGES / "attributes.png")
 
 
 def write_table(compared: Comparison) -> None:
