@@ -93,8 +93,10 @@ def write_json(json_file: str | None, content: Any) -> None:
         raise OutputError(f"--json {json_file}: {error.strerror}") from None
 
 
-def write_text(path: str, text: str, option: str) -> None:
+def write_text(path: str, text: str, option: str, private: bool = False) -> None:
     """Write a file; it takes the place of nothing until it is whole.
+
+    A private one holds what is confidential: nobody else gets to read it.
 
     Raises:
         OutputError: It cannot be written.
@@ -102,6 +104,7 @@ def write_text(path: str, text: str, option: str) -> None:
     whole = Path(path)
     part = whole.with_name(f".{whole.name}.{os.getpid()}")
     try:
+        part.touch(0o600 if private else 0o666)
         part.write_text(text, encoding="utf-8")
         part.replace(whole)
     except OSError as error:
