@@ -634,7 +634,9 @@ def test_version_and_help(capsys):
 def test_reproduce_the_worked_example(capsys):
     pytest.importorskip("matplotlib")
     assert run(["reproduce", "sensitivity", "--json", "rows.json"]) == 0
-    rows = json.loads(Path("rows.json").read_text())
+    result = json.loads(Path("rows.json").read_text())
+    rows = result["rows"]
+    assert result["provenance"]["command"] == "thinveil reproduce sensitivity --json rows.json"
     assert all(
         row.keys() >= {"experiment", "name", "protected", "published", "measured"} for row in rows
     )

@@ -106,7 +106,7 @@ def test_plain_values_hold_everything(compared):
     for outcome in plain["mechanisms"][-1]["outcomes"]:
         assert outcome.keys() >= {
             "recovered", "of", "baseline", "queries", "epsilon_claimed", "ended", "reason",
-            "interval95", "stated", "error_probability",
+            "interval95", "stated", "error_probability", "marginals_share", "transcript_sha256",
         }  # fmt: skip
     text = json.dumps(plain)
     for row in DATA.rows()[:5]:

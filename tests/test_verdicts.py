@@ -269,12 +269,12 @@ def test_results_say_versions_options_and_the_command(capsys):
 def test_passwords_are_not_part_of_a_result():
     code = run(["audit", "postgresql://ann:secret@127.0.0.1:1/x", "--json", "out.json"])
     assert code != 0
-    from thinveil.commands.audit import _command_line
+    from thinveil.commands.common import command_line
 
     class Context:
         obj = ("audit", "postgresql://ann:secret@host/x", "--known", "job=nurse")
 
-    said = _command_line(Context())
+    said = command_line(Context())
     assert "secret" not in said
     assert "postgresql://ann" in said
 

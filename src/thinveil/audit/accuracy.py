@@ -25,6 +25,7 @@ from thinveil.audit.results import fitting_rows, inside_box, is_right
 from thinveil.audit.scoring import Score, coarse, counted, guess, overlap
 from thinveil.curator.dataset import Dataset
 from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Codes
 
 BASELINES: Final = (
     "asks nothing: guesses from the public facts, evenly over the public values, zero where "
@@ -157,9 +158,7 @@ def _of_table(
 ) -> Accuracy:
     actual = coarse(truth.codes[:, found.columns], found.widths)
     blind = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
-    rng = np.random.default_rng((seed, len(found.columns)))
-    mixed = np.column_stack([rng.permutation(column) for column in actual.T])
-    told = overlap(*counted(actual, found.distinct), *counted(mixed, found.distinct))
+    told = by_marginals(actual, found.distinct, seed)
     mine = inferred(found, actual, blind, known=score.exact)
     by_name = {
         truth.schema[column].name: each for column, each in zip(found.columns, mine, strict=True)
@@ -177,6 +176,13 @@ def _of_table(
         ),
         confidence=confidence,
     )
+
+
+def by_marginals(actual: Codes, distinct: bool, seed: int) -> int:
+    """Return how many records somebody gets right who joins the columns by chance."""
+    rng = np.random.default_rng((seed, actual.shape[1]))
+    mixed = np.column_stack([rng.permutation(column) for column in actual.T])
+    return overlap(*counted(actual, distinct), *counted(mixed, distinct))
 
 
 def _share(each: Inferred) -> Share:

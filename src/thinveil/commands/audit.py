@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -28,6 +27,7 @@ from thinveil.audit.verdict import Verdict
 from thinveil.commands.common import (
     care_options,
     check_outputs,
+    command_line,
     consoles,
     json_option,
     mechanism_options,
@@ -197,7 +197,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             how["options"] = _options(held, given, truth)
         _notes(held, origin, given["strategy"], notices)
         _note_on_strategy(held, how.get("options"), notices)
-        how |= {"command": _command_line(ctx), "exhibits": bool(report or json_file)}
+        how |= {"command": command_line(ctx), "exhibits": bool(report or json_file)}
         with progress(notices) as observer:
             verdict = audit(held, truth=truth, observer=observer, **how)
     result = {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": None}
@@ -224,11 +224,6 @@ def _write_report(path: str, result: Mapping[str, Any], show_records: bool) -> N
     from thinveil.report.html import page
 
     write_text(path, page(result, show_records=show_records), "--report")
-
-
-def _command_line(ctx: click.Context) -> str:
-    """Return the command line for the result to name, without passwords."""
-    return shlex.join(["thinveil", *(shown(each) for each in ctx.obj or ())])
 
 
 def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:

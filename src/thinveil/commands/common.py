@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from thinveil.commands.outputs import check_outputs as check_outputs
 from thinveil.commands.outputs import consoles as consoles
 from thinveil.commands.outputs import json_option as json_option
 from thinveil.commands.outputs import write_json as write_json
+from thinveil.curator.addresses import shown
 from thinveil.curator.dataset import Dataset, Held
 from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, POSTS
@@ -185,3 +187,8 @@ def pairs(texts: Sequence[str], names: Sequence[str], option: str) -> dict[str, 
             raise UsageError(f"{option}: the column {name!r} is given twice")
         split[name] = value
     return split
+
+
+def command_line(ctx: click.Context) -> str:
+    """Return the command line for a result to name, without passwords."""
+    return shlex.join(["thinveil", *(shown(each) for each in ctx.obj or ())])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
 from rich.text import Text
 
 from thinveil.audit.options import UNIVERSES
+from thinveil.audit.provenance import Provenance
 from thinveil.audit.schedule import DEFAULT
 from thinveil.commands.common import (
     care_options,
     check_outputs,
+    command_line,
     consoles,
     json_option,
     known_mechanism,
@@ -79,7 +82,8 @@ from thinveil.report.progress import progress
 @click.option("--risk-figure", metavar="FILE", help="Draw the risk curves, too (png, svg, pdf).")
 @reading_options
 @json_option
-def command(table: str | None, **given: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     """Try membership, attribute inference and full reconstruction on all mechanisms.
 
     Without TABLE, on the embedded synthetic people. Each figure stands beside what an attacker
@@ -137,6 +141,7 @@ def command(table: str | None, **given: Any) -> int:
             **compared.to_plain(),
             "sampled_from": None if data is whole else whole.records,
             "risk": None if drawn is None else drawn.to_plain(),
+            "provenance": Provenance.now(command_line(ctx), None).to_plain(asdict(settings)),
         },
     )
     if pictures[0] and compared.lines:

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from thinveil.audit.provenance import Provenance
+from thinveil.commands.common import command_line
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
 from thinveil.curator.reading import load
 from thinveil.errors import EXIT_EARLY, MissingExtra, ThinveilError, UsageError
@@ -31,8 +33,15 @@ _NAMES = (*paper.EXPERIMENTS, *_WITHOUT_DATA, "all")
 @click.option("--figures", "folder", default="figures", help="Where figures go. [figures]")
 @click.option("--seed", default=0, help="The seed of the noise. [0]")
 @json_option
+@click.pass_context
 def command(
-    experiment: str, data: str | None, folder: str, seed: int, json_file: str | None
+    ctx: click.Context,
+    /,
+    experiment: str,
+    data: str | None,
+    folder: str,
+    seed: int,
+    json_file: str | None,
 ) -> int:
     """Run an experiment of the paper on the bank table and compare every figure.
 
@@ -90,7 +99,8 @@ def command(
                 saved += figures.detector(measured, Path(folder))
         except MissingExtra as missing:
             notices.print(Text(f"No figure: {missing}", style="yellow"))
-    write_json(json_file, [row.to_plain() for row in rows])
+    made = Provenance.now(command_line(ctx), None).to_plain({"experiments": wanted, "seed": seed})
+    write_json(json_file, {"rows": [row.to_plain() for row in rows], "provenance": made})
     if saved:
         console.print(Text(f"Figures: {', '.join(str(path) for path in saved)}"))
     different = [row for row in rows if not row.agrees]

@@ -11,12 +11,14 @@ from typing import Any, Final
 from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
 from thinveil.attacker.found import Found, PeopleFound, PersonFound, TableFound
 from thinveil.attacker.strategies import strategy_for
+from thinveil.audit.accuracy import by_marginals
 from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import Meter, Observer, Run, run
 from thinveil.audit.membership import how_drawn
 from thinveil.audit.options import Options
 from thinveil.audit.schedule import DEFAULT
 from thinveil.audit.scoring import score
+from thinveil.audit.transcript import Header, Transcript
 from thinveil.audit.trials import alone_in, coins, membership_trials
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.curator import Curator
@@ -119,6 +121,7 @@ class Attempt:
     facts: PublicFacts
     run: Run[Any]
     seconds: float
+    transcript: str
 
 
 def attempt(data: Dataset, options: Options, observer: Observer, counter: Counter) -> Attempt:
@@ -130,14 +133,17 @@ def attempt(data: Dataset, options: Options, observer: Observer, counter: Counte
         counter=counter,
         policies=options.policies(),
     )
+    recorded = Transcript(Header(curator.fingerprint, {}))
     start = time.perf_counter()
     ended = run(
         attack_on(options, curator.facts),
         curator,
         options.schedule(curator.facts.claim),
+        transcript=recorded,
         observer=observer,
     )
-    return Attempt(options, curator.facts, ended, time.perf_counter() - start)
+    recorded.close()
+    return Attempt(options, curator.facts, ended, time.perf_counter() - start, recorded.sha256)
 
 
 def compare(
@@ -261,6 +267,8 @@ def _tasks(
             seconds=time.perf_counter() - start,
             trials=tried.trials,
             trial=tried,
+            marginals=tried.trials / 2,
+            transcript=tried.transcripts,
         )
 
     def attribute(observer: Observer, counter: Counter) -> Outcome | Skipped:
@@ -283,6 +291,7 @@ def _tasks(
             recovered=right,
             of=len(targets.rows) * len(targets.wanted),
             baseline=targets.baseline(data),
+            marginals=targets.marginals(data),
             trials=len(targets.rows),
         )
 
@@ -298,6 +307,7 @@ def _tasks(
             recovered=scored.recovered,
             of=scored.records,
             baseline=scored.guessed,
+            marginals=by_marginals(data.codes, scored.distinct, settings.seed),
         )
 
     return [membership, attribute, dataset]
@@ -322,6 +332,7 @@ def _outcome(tried: Attempt, **counted: Any) -> Outcome:
         ended=ended.ending,
         reason=ended.reason,
         seconds=tried.seconds,
+        transcript=tried.transcript,
         **counted,
     )
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from thinveil.audit.driver import Observer
 from thinveil.audit.options import Options
+from thinveil.audit.schedule import DEFAULT
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import ThinveilError
 from thinveil.experiments.compare import Settings, all_in_order, compare
@@ -55,9 +56,5 @@ def _settings(options: Options) -> Settings:
         seed=options.seed,
         error=options.error,
         most_repeats=options.most_repeats,
-        **(
-            {}
-            if options.epsilon_per_query is None
-            else {"epsilon_per_query": options.epsilon_per_query}
-        ),
+        epsilon_per_query=options.epsilon_per_query or DEFAULT,
     )

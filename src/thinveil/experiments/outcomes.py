@@ -51,6 +51,8 @@ class Outcome:
         seconds: How long it took.
         trials: How many people it was tried on; None for the whole table.
         trial: For membership, what the trials showed.
+        marginals: How many an attacker gets right who was told the histogram of each column.
+        transcript: A hash over all questions and answers.
     """
 
     task: str
@@ -69,6 +71,8 @@ class Outcome:
     seconds: float
     trials: int | None = None
     trial: Trial | None = None
+    marginals: float = 0.0
+    transcript: str = ""
 
     @property
     def share(self) -> float:
@@ -103,6 +107,8 @@ class Outcome:
             "people": self.trials,
             "baseline": self.baseline,
             "baseline_share": self.baseline / self.of,
+            "marginals": self.marginals,
+            "marginals_share": self.marginals / self.of,
             "everything": self.everything,
             "at_baseline": self.at_baseline,
             "strategy": self.strategy,
@@ -113,6 +119,7 @@ class Outcome:
             "ended": self.ended,
             "reason": self.reason,
             "seconds": round(self.seconds, 3),
+            "transcript_sha256": self.transcript,
             "trial": None if self.trial is None else self.trial.to_plain(),
         }
 
@@ -236,6 +243,8 @@ class Comparison:
             "asking nothing: a coin for membership; for attributes an even pick from the public "
             "values, zero where bounds are not public; for the whole table the same, record by "
             "record.",
+            "knowing the marginals: told how often each value occurs in each column, and no more; "
+            "names the most common value, joins columns by chance, flips a coin for membership.",
         ]
 
     def sentence(self) -> str:

@@ -79,6 +79,15 @@ class AttributeTrial:
                 right += len(self.rows) / size
         return right
 
+    def marginals(self, data: Dataset) -> int:
+        """Return how many values an attacker gets right who names the most common one."""
+        right = 0
+        for column in self.wanted:
+            values, counts = np.unique(data.column(column), return_counts=True)
+            usual = values[np.argmax(counts)]
+            right += int(np.count_nonzero(data.column(column)[list(self.rows)] == usual))
+        return right
+
 
 def attribute_trial(
     data: Dataset, people: int, seed: int, linking: Sequence[str] = ()

@@ -42,7 +42,7 @@ def show_comparison(console: Console, compared: Comparison) -> None:
 
 def _table(compared: Comparison, width: int) -> Table:
     """Return the table; where there is little room, answers and loss stand on two lines."""
-    comma = ", " if width >= _WIDE else "\n"
+    comma, usual = ", " if width >= _WIDE else "\n", _usual(compared)
     table = Table(
         header_style="bold",
         box=box.SIMPLE_HEAD,
@@ -52,7 +52,15 @@ def _table(compared: Comparison, width: int) -> Table:
     table.add_column("mechanism", overflow="fold")
     for task in TASKS:
         table.add_column(HEADINGS[task], justify="right", overflow="fold")
-    table.add_row(Text("asking nothing", "italic"), *_baselines(compared, comma), end_section=True)
+    table.add_row(Text("asking nothing", "italic"), *_baselines(compared, comma))
+    table.add_row(
+        Text("knowing marginals", "italic"),
+        *(
+            Text(f"{usual[task].marginals:.4g} of {usual[task].of:,}" if task in usual else "")
+            for task in TASKS
+        ),
+        end_section=True,
+    )
     for place, line in enumerate(compared.lines):
         later = compared.lines[place + 1 :]
         last = bool(later) and _kind(later[0]) != _kind(line)
