@@ -107,8 +107,8 @@ def command(json_file: str | None) -> int:
         console, notices = consoles(json_file)
     except ImportError:  # rich itself is what is broken
         found = examine({})
-        click.echo("\n".join(f"{name}: {state}: {what}" for name, state, what in _rows(found)))
-        click.echo("\n".join(found.wrong), err=True)
+        lines = [f"{name}: {state}: {what}" for name, state, what in _rows(found)]
+        click.echo("\n".join([*lines, *found.wrong]), err=json_file == "-")
         write_json(json_file, found.to_plain())
         return EXIT_ERROR
     with notices.status("importing what is installed") if notices.is_interactive else nullcontext():
