@@ -12,9 +12,9 @@ Spec = dict[str, Any]
 """A chart as Vega-Lite describes it."""
 
 PERCENT: Final = "round(100 * datum.value) + '\u00a0%'"
-POWERS: Final = "replace(format(datum.value, '~e'), 'e+0', '')"
+POWERS: Final = "replace(replace(format(datum.value, '~e'), 'e+0', ''), '+', '')"
 """How axes write shares, and powers of ten."""
-SHORT: Final = 40
+SHORT: Final = 20
 """A table of at most so many rows is printed; longer ones stay folded on paper."""
 
 
@@ -89,8 +89,12 @@ class Picture:
                 tag("h3", self.title, id=f"{self.name}-title"),
                 paragraph(self.explained, class_="explained"),
             ),
-            tag("ul", *keys, class_="legend") if keys else "",
-            tag("div", *charts, class_="panels" if len(charts) > 1 else "panel"),
+            tag(
+                "div",
+                tag("ul", *keys, class_="legend") if keys else "",
+                tag("div", *charts, class_="panels" if len(charts) > 1 else "panel"),
+                class_="drawn",
+            ),
             paragraph(self.note, class_="note") if self.note else "",
             tag(
                 "details",

@@ -53,6 +53,8 @@ def rebuilt(run: Mapping[str, Any]) -> Picture:
     explained = (
         "The more questions are answered, the more of the table stands: a record counts once all "
         "its attributes are known together."
+        if last["values"]
+        else "No value was settled, however many questions were answered."
     )
     if claims:
         title += f", at a claimed loss of {loss(spent)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any, Final
 
 from thinveil.report.html.markup import Table
@@ -11,6 +12,8 @@ from thinveil.report.html.pictures import PERCENT, Key, Panel, Picture, Spec, do
 from thinveil.report.html.spelling import loss, many, size
 
 _HEIGHT: Final = 300
+_DEVIATION: Final = 1.6
+"""The relative deviation of a median of noise, times the root of how many: Laplace or Cauchy."""
 _QUESTION: Final = (
     "The attacker asks again and again: are there more than b records of a certain kind? Only b "
     "changes."
@@ -199,89 +202,101 @@ def _short(value: float) -> str:
 
 
 def _spread(stairs: Mapping[str, Any]) -> Picture:
-    """Draw how large repeated answers are: twice as large next to the count, or all alike."""
+    """Draw how large repeated answers are: larger next to the count, or all alike."""
     k = stairs["k"] or 1
     rows = []
     for each in stairs["points"]:
-        sizes = [abs(answer) for answer in each["answers"]]
-        mean = sum(sizes) / len(sizes)
-        # The size of Laplace noise has an exponential law: its deviation is its mean.
-        error = 2 * mean / math.sqrt(len(sizes))
+        typical = median(abs(answer) for answer in each["answers"])
+        error = _DEVIATION / math.sqrt(len(each["answers"]))
         near = each["step"] is not None and -k <= each["step"] < k
         rows.append(
-            {"x": each[_place(stairs)], "mean": mean, "low": max(0.0, mean - error),
-             "high": mean + error, "near": near, "n": len(sizes)}
+            {"x": each[_place(stairs)], "size": typical, "low": max(0.0, 1 - 2 * error) * typical,
+             "high": (1 + 2 * error) * typical, "near": near, "answers": len(each["answers"])}
         )  # fmt: skip
     near, far = ([row for row in rows if row["near"] is side] for side in (True, False))
-    ratio, clear = _ratio(near, far)
-    unit = 10.0 ** (3 * math.floor(math.log10(max(row["mean"] for row in rows)) / 3))
-    for row in rows:
-        row.update({name: row[name] / unit for name in ("mean", "low", "high")})
+    unit = 10.0 ** (3 * math.floor(math.log10(max(row["size"] for row in rows)) / 3))
     colour = {"condition": {"test": "datum.near", "value": "var(--red)"}, "value": "var(--blue)"}
+    title = f"typical size of the answers, in {size(unit).removeprefix('1 ')}s"
+    y = {"type": "quantitative", "title": title, "scale": {"domainMin": 0}}
     spec = {
         "height": _HEIGHT,
-        "data": {"values": rows},
+        "data": {"values": [_in_units(row, unit) for row in rows]},
         "encoding": {"x": _axis(stairs), "color": colour},
         "layer": [
             {
                 "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
-                "encoding": {
-                    "y": {
-                        "field": "low",
-                        "type": "quantitative",
-                        "title": f"mean size of the answers, in units of {size(unit)}",
-                        "scale": {"domainMin": 0},
-                    },
-                    "y2": {"field": "high"},
-                },
+                "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-                "encoding": {"y": {"field": "mean", "type": "quantitative"}},
+                "encoding": {"y": {"field": "size", **y}},
             },
         ],
     }
-    repeats = stairs["repeats"] or 1
-    if clear:
-        title = f"Every answer is noisy, but about {ratio:.1f} times as noisy next to the count"
-        told = "The noise is larger next to the true count, so its size gives the count away."
-    else:
-        title = "The noise is equally large at every threshold: no count shows"
-        told = "The size of the noise does not depend on the count, so it gives nothing away."
-    keys = [Key("dot", "blue", "mean size" if not near else "mean size, elsewhere")]
+    keys = [Key("dot", "blue", "typical size, elsewhere" if near else "typical size")]
     if near:
-        keys.insert(0, Key("dot", "red", "mean size, next to the count"))
-    keys.append(Key("stem", "blue", "two standard errors to each side"))
+        keys.insert(0, Key("dot", "red", "typical size, next to the count"))
+    repeats = many(stairs["repeats"] or 1, "answer")
     table = Table(
-        f"Mean size of {many(repeats, 'answer')} at every threshold",
-        ("Threshold b", "Answers", "Mean size"),
+        f"Typical size (median) of {repeats} at every threshold",
+        ("Threshold b", "Answers", "Typical size"),
         [
-            (_named(stairs, each), len(each["answers"]), size(row["mean"] * unit))
+            (_named(stairs, each), row["answers"], size(row["size"]))
             for each, row in zip(stairs["points"], rows, strict=True)
         ],
         frozenset({1, 2}),
     )
     label = (
-        f"Mean size of {many(repeats, 'answer')} at each of {many(len(rows), 'threshold')}: about "
-        f"{size(_mean(far) * unit)}"
-        + (f" elsewhere and {size(_mean(near) * unit)} next to the count." if near else ".")
+        f"Typical size of {repeats} at each of {many(len(rows), 'threshold')}: about "
+        f"{size(_mean(far))}"
+        + (f" elsewhere and {size(_mean(near))} next to the count." if near else ".")
     )
-    explained = f"{_QUESTION} Each question is asked {repeats:,} times. {told}"
+    title, told = _told(near, far)
     return Picture(
-        "staircase", title, explained, (Panel(spec, label),), table, tuple(keys), _about(stairs)
+        "staircase",
+        title,
+        f"{_QUESTION} Each question is asked {stairs['repeats']:,} times. {told}",
+        (Panel(spec, label),),
+        table,
+        (*keys, Key("stem", "blue", "how sure it is: two standard errors to each side")),
+        _about(stairs),
     )
+
+
+def _in_units(row: Mapping[str, Any], unit: float) -> dict[str, Any]:
+    return {**row, **{name: row[name] / unit for name in ("size", "low", "high")}}
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> float:
-    return sum(float(row["mean"]) for row in rows) / max(len(rows), 1)
+    return sum(float(row["size"]) for row in rows) / max(len(rows), 1)
 
 
-def _ratio(
-    near: Sequence[Mapping[str, Any]], far: Sequence[Mapping[str, Any]]
-) -> tuple[float, bool]:
-    """Return how much larger noise is near the count, and whether that is beyond chance."""
-    if not near or not far:
-        return 1.0, False
-    ratio = _mean(near) / _mean(far)
-    spread = math.sqrt(sum(1 / sum(row["n"] for row in side) for side in (near, far)))
-    return ratio, math.log(ratio) > 4 * spread
+def _told(near: Sequence[Mapping[str, Any]], far: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Say what the sizes show, as far as it is beyond chance."""
+    if near and far and _differ(_mean(near), near, _mean(far), far):
+        return (
+            f"Every answer is noisy, but {_mean(near) / _mean(far):.1f} times as noisy next to the "
+            "count",
+            "The noise is larger next to the true count, so its size gives the count away.",
+        )
+    smallest, largest = (end([*near, *far], key=lambda row: row["size"]) for end in (min, max))
+    if _differ(largest["size"], [largest], smallest["size"], [smallest]):
+        return (
+            "The size of the noise differs between thresholds",
+            "Where the size of noise depends on the threshold it can tell something.",
+        )
+    return (
+        "The noise looks equally large at every threshold: no count shows",
+        "In these answers the size of the noise does not depend on the threshold.",
+    )
+
+
+def _differ(
+    large: float,
+    some: Sequence[Mapping[str, Any]],
+    small: float,
+    others: Sequence[Mapping[str, Any]],
+) -> bool:
+    """Tell whether one size is larger than another, by five standard errors."""
+    chance = sum(1 / sum(row["answers"] for row in side) for side in (some, others))
+    return math.log(large / small) > 5 * _DEVIATION * math.sqrt(chance)
