@@ -28,7 +28,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lead links between pages to the page of a notebook, not to its file."""
+    """Lead links to the page of a notebook, not to its file, and say what is output."""
+    markdown = re.sub(r"^```\n\n```text$", '```\n\n```text title="Output"', markdown, flags=re.M)
     return re.sub(r"(?<!download\]\()(\]\([^):]+)\.ipynb(\)|#)", r"\1.md\2", markdown)
 
 
