@@ -51,10 +51,19 @@ GROUPS = {
     "databases": (("database", "duckdb"), ("database", "postgresql"), ("database", "spark")),
     "parquet": tuple(("parquet", str(size)) for size in PARQUET_SIZES),
     "service": (("service",),),
+    "evidence": (
+        ("start",),
+        *(("trials", name) for name in (*COUNTING, "bdp", "dp-laplace", "dp-smooth")),
+        ("coverage",),
+        ("report", "people"),
+        ("report", "bank"),
+    ),
     "soak": tuple(("soak", what) for what in SOAKS),
 }
 """What is measured together: parts with their settings, each a process of its own."""
-WITHOUT_DATA = ("people", "synthetic", "noise", "scaling", "parquet", "soak")
+WITHOUT_DATA = (
+    "people", "synthetic", "noise", "scaling", "parquet", "start", "trials", "coverage", "soak",
+)  # fmt: skip
 SHEETS = {
     "speed": sheets.speed,
     "questions": bars.questions,
@@ -65,6 +74,7 @@ SHEETS = {
     "databases": sheets.databases,
     "parquet": sheets.parquet,
     "service": sheets.service,
+    "evidence": sheets.evidence,
     "soak": sheets.soak,
 }
 

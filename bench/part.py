@@ -29,6 +29,10 @@ PARTS = {
     "database": "bench.databases:whole",
     "parquet": "bench.databases:parquet",
     "service": "bench.http:measure",
+    "start": "bench.evidence:start",
+    "trials": "bench.evidence:trials",
+    "coverage": "bench.evidence:coverage",
+    "report": "bench.evidence:report",
     "soak": "bench.soaks.whole:part",
 }
 """Where each part is measured; only that module is imported."""

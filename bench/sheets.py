@@ -112,6 +112,11 @@ def service(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     return _figures("A service over HTTP", rows, judge)
 
 
+def evidence(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of trials, bounds, reports and starting times."""
+    return _figures("Evidence", rows, judge)
+
+
 def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     """Return the sheet of everything that tried to break thinveil."""
     return _figures("Surviving", rows, judge)
