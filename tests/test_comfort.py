@@ -42,10 +42,13 @@ HEAVY = ("numpy", "rich", "pyarrow", "pandas", "matplotlib", "fastapi", "thinvei
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "THINVEIL_BANK"):
         monkeypatch.delenv(name, raising=False)
+    logging.getLogger("thinveil").setLevel(logging.NOTSET)
+    yield
+    assert logging.getLogger("thinveil").level == logging.NOTSET
 
 
 # -- a quick start -------------------------------------------------------------------------
@@ -795,9 +798,3 @@ def test_an_import_that_fails_points_to_the_doctor(
     monkeypatch.setattr(main, "_loaded", fail)
     assert run(["audit"]) == 1
     assert "thinveil doctor" in capsys.readouterr().err
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    yield
-    assert logging.getLogger("thinveil").level == logging.NOTSET
