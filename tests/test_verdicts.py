@@ -16,7 +16,7 @@ from thinveil.attacker.found import TableFound
 from thinveil.audit.inference import inferred
 from thinveil.audit.intervals import epsilon_at_least
 from thinveil.audit.membership import sense_of
-from thinveil.audit.trials import coins, membership_trials
+from thinveil.audit.trials import coins, membership_trials, possible_targets
 from thinveil.commands.main import run
 from thinveil.curator.counting import ScanCounter
 from thinveil.curator.neighbours import Neighbour
@@ -80,7 +80,10 @@ def test_the_bound_stands_beside_the_claim_and_refutes_nothing():
 @pytest.mark.parametrize("seed", range(3))
 def test_whoever_asks_nothing_shows_no_epsilon_whatever_he_goes_by(seed):
     """Targets are drawn alike in both worlds, so what is known of them tells nothing."""
-    drawn, high = coins(DATA, 4000, seed), DATA.codes > np.median(DATA.codes, axis=0)
+    drawn, high = (
+        coins(DATA, possible_targets(DATA), 4000, seed),
+        DATA.codes > np.median(DATA.codes, axis=0),
+    )
     rules = [
         lambda coin: True,
         lambda coin: False,
@@ -99,11 +102,11 @@ def test_whoever_asks_nothing_shows_no_epsilon_whatever_he_goes_by(seed):
 
 
 def test_a_replaced_target_is_gone_and_another_record_is_there_twice():
-    for coin in coins(DATA, 200, 1):
+    for coin in coins(DATA, possible_targets(DATA), 200, 1):
         assert coin.row != coin.other
         assert 0 <= coin.other < DATA.records
     twins = Dataset(Schema((Grid("a"),)), np.array([[1], [1], [2], [3]]))
-    assert {coin.row for coin in coins(twins, 200, 0)} == {2, 3}
+    assert {coin.row for coin in coins(twins, possible_targets(twins), 200, 0)} == {2, 3}
 
 
 @given(data=st.data())

@@ -65,14 +65,11 @@ class Coin:
     hunch: bool
 
 
-def coins(data: Dataset, trials: int, seed: int) -> list[Coin]:
-    """Draw targets and worlds.
-
-    Targets are records that no other record equals: of those alone, "in the table" is a
-    matter of yes or no. A replaced record becomes a copy of another record of the table.
+def possible_targets(data: Dataset) -> Codes:
+    """Return the rows that no other row equals: of those, "in the table" is yes or no.
 
     Raises:
-        UsageError: There is no such record, or nothing to replace it by.
+        UsageError: There is no such row, or nothing to replace it by.
     """
     alone = alone_in(data, range(len(data.schema)))
     if not len(alone):
@@ -82,6 +79,14 @@ def coins(data: Dataset, trials: int, seed: int) -> list[Coin]:
         )
     if data.records < 2:
         raise UsageError("a trial of membership needs at least two records")
+    return alone
+
+
+def coins(data: Dataset, alone: Codes, trials: int, seed: int) -> list[Coin]:
+    """Draw targets among some rows, and worlds.
+
+    A replaced record becomes a copy of another record of the table.
+    """
     rng = np.random.default_rng((seed, _WORLDS))
     rows = rng.choice(alone, trials)
     others = (rows + rng.integers(1, data.records, trials)) % data.records
@@ -138,7 +143,8 @@ def membership_trials(
     """
     if trials < 2:
         raise UsageError("--trials: at least two are needed, for two worlds")
-    drawn = coins(data, trials, options.seed)
+    alone = possible_targets(data)
+    drawn = coins(data, alone, trials, options.seed)
     claim = options.claim() if claim is None else claim
     meter = Meter(len(data.schema)) if meter is None else meter
     counts = np.zeros((2, 2), np.int64)
@@ -175,7 +181,7 @@ def membership_trials(
         queries=meter.queries,
         questions=meter.questions,
         most_queries=most,
-        alone=len(alone_in(data, range(len(data.schema)))),
+        alone=len(alone),
         seed=options.seed,
         asked_for=trials,
         transcripts=digest.hexdigest(),

@@ -19,7 +19,7 @@ from thinveil.audit.options import Options
 from thinveil.audit.schedule import DEFAULT
 from thinveil.audit.scoring import score
 from thinveil.audit.transcript import Header, Transcript
-from thinveil.audit.trials import alone_in, coins, membership_trials
+from thinveil.audit.trials import membership_trials, possible_targets
 from thinveil.curator.counting import Counter, IndexCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.dataset import Dataset
@@ -223,10 +223,9 @@ def _assumed(schema: Schema) -> list[str]:
 def _members(data: Dataset) -> str | Skipped:
     """Say how targets of membership are drawn, or why they cannot be."""
     try:
-        coins(data, 1, 0)
+        return how_drawn(len(possible_targets(data)))
     except UsageError as error:
         return Skipped("membership", str(error))
-    return how_drawn(len(alone_in(data, range(len(data.schema)))))
 
 
 _Task = Callable[[Observer, Counter], Outcome | Skipped]
