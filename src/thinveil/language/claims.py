@@ -5,7 +5,7 @@ what happens to the noisy answer, and over which universe of records the claim i
 curator draws from a claim, the attacker computes likelihoods from the very same object;
 neither needs the other.
 
-Sensitivities are those of the threshold query "is c > b?" (NOTES: the three zones).
+Sensitivities are those of the threshold query "is c > b?" (the zones of docs/mechanisms.md).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Global:
 
 @dataclass(frozen=True, slots=True)
 class Smooth:
-    """Smooth sensitivity: local sensitivity that fades slowly with distance (NOTES, section 4).
+    """Smooth sensitivity: local sensitivity that fades slowly with distance.
 
     S = exp(-(epsilon / 6) * d), where d = max(b - c, c - b - 1, 0) is how many records must
     change before a further one can flip the answer.
