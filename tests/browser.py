@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -28,6 +28,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 PATIENCE = 20_000  # milliseconds until something must be seen
+_LOOK = 25  # milliseconds between two looks
 _USUAL = Path("/usr/bin/chromium")
 
 
@@ -103,6 +104,15 @@ def page_of(
         yield page
     finally:
         context.close()
+
+
+def until(page: Any, check: Callable[[], bool], what: str = "") -> None:
+    """Wait until something is so. A page's own policy may forbid Playwright's waiting in it."""
+    for _ in range(PATIENCE // _LOOK):
+        if check():
+            return
+        page.wait_for_timeout(_LOOK)
+    raise AssertionError(f"it never came true {what}")
 
 
 def watch(page: Any) -> Watched:

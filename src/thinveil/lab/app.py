@@ -94,7 +94,7 @@ def app_of(
     Args:
         key: What every request must bring.
         tables: The tables that the page offers.
-        sessions: Where runs are kept.
+        sessions: Where runs are kept, beyond the end of this server; without it, until then.
         leaving: Tells whether the server is about to end, so that streams end first.
 
     Raises:
@@ -111,7 +111,8 @@ def app_of(
         sweeper = asyncio.create_task(_sweep(runs))
         yield
         sweeper.cancel()
-        runs.close_all()
+        if sessions is None:
+            runs.close_all()
 
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.sessions = runs

@@ -1,5 +1,7 @@
 // Runs on the server of this machine: requests out, server-sent events in.
 
+const AGAIN = 300; // milliseconds until a stream that broke is opened again
+
 async function call(path, options = {}) {
   let response;
   try {
@@ -45,7 +47,7 @@ export class Live {
     stream.onerror = () => {
       if (stream !== this.stream) return;
       stream.close();
-      this.reconnect(true);
+      setTimeout(() => { if (stream === this.stream) this.reconnect(true); }, AGAIN);
     };
   }
 
