@@ -1,0 +1,104 @@
+"""thinveil audit --report: what the audit gathers for its report, and what it leaves out."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from thinveil import Options, people
+from thinveil.commands.main import run
+from thinveil.experiments import evidence
+from thinveil.experiments.compare import ORDER
+
+FEW = people(40)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = FEW.schema.names
+    lines = [
+        ",".join(names),
+        *(",".join("" if v is None else str(v) for v in row) for row in FEW.rows()),
+    ]
+    Path("people.csv").write_text("\n".join(lines) + "\n")
+
+
+def audit(*arguments):
+    return run(["audit", "people.csv", *map(str, arguments), "--json", "run.json"])
+
+
+def result():
+    return json.loads(Path("run.json").read_text())
+
+
+def test_a_report_is_written_with_trials_and_without_values(capsys):
+    assert audit("--report", "out.html", "--no-comparison") == 0
+    found, page = result(), Path("out.html").read_text()
+    assert found["membership"]["trials"] == 2000
+    assert (found["comparison"], found["risk"], found["records_shown"]) == (None, None, None)
+    assert found["staircase"]["count"] is not None
+    assert page.lower().startswith("<!doctype html>")
+    assert "people.csv" in page
+    salaries = {str(row[FEW.schema.names.index("salary")]) for row in FEW.rows()} - {"None"}
+    assert not [each for each in salaries if each in page]
+    assert "The report is in out.html" in capsys.readouterr().err
+
+
+def test_records_are_shown_on_request_only():
+    assert audit("--report", "out.html", "--no-comparison", "--trials", 0, "--show-records") == 0
+    shown = result()["records_shown"]
+    rows = [dict(zip(FEW.schema.names, map(str, row), strict=True)) for row in FEW.rows()]
+    for each in shown:
+        assert {name: str(value) for name, value in each["true"].items()} in rows
+        assert each["recovered"] == each["true"]
+    assert len(shown) == 5
+    assert str(shown[0]["true"]["salary"]) in Path("out.html").read_text()
+
+
+def test_the_comparison_beside_an_audit_is_real_and_interruptible(monkeypatch):
+    monkeypatch.setattr(evidence, "TOTALS", ("1e-6", "1e3", "1e6"))
+    monkeypatch.setattr(evidence, "all_in_order", lambda: (("idp", "dp-laplace"), []))
+    options = Options(k=2, most_repeats=64)
+    compared, drawn = evidence.beside(FEW, options, lambda meter, about: None)
+    assert [each.mechanism for each in compared.lines] == ["idp", "dp-laplace"]
+    assert compared.lines[0].everything
+    assert compared.lines[1].at_baseline
+    assert (compared.k, compared.records) == (2, 40)
+    assert {each.epsilon for each in drawn.losses} == {1e-6, 1e6}
+
+    def stop(meter, about):
+        raise KeyboardInterrupt
+
+    compared, drawn = evidence.beside(FEW, options, stop)
+    assert compared.interrupted
+    assert drawn is None
+
+
+def test_the_mechanisms_of_the_comparison_are_all_there_are():
+    assert set(ORDER) <= set(evidence.all_in_order()[0])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--mechanism", "dp-laplace", "--most-repeats", 64),
+        ("--mechanism", "bdp"),
+        ("--attack", "column", "--column", "job"),
+        ("--attack", "count", "--known", "age=30..39"),
+        ("--attack", "membership"),
+        ("--max-queries", 500),
+    ],
+)
+def test_every_attack_has_a_report(arguments):
+    code = audit(*arguments, "--report", "out.html", "--no-comparison", "--trials", 20)
+    assert code == (3 if "--max-queries" in arguments else 0)
+    assert Path("out.html").stat().st_size > 10_000
+
+
+def test_a_report_is_never_written_over_a_file(capsys):
+    Path("out.html").write_text("mine")
+    assert audit("--report", "out.html") == 2
+    assert "exists already" in capsys.readouterr().err
+    assert Path("out.html").read_text() == "mine"
