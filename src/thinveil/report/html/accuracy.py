@@ -32,28 +32,22 @@ _HEADINGS: Final = (
 def picture(run: Mapping[str, Any]) -> Picture:
     """Draw the shares of each attribute: whose value is not said, and named person by person."""
     found = run["accuracy"]
-    attributes, records = found["attributes"], found["records"]
+    attributes, records, unit = found["attributes"], found["records"], _unit(found)
+    columns = [each for each in attributes if each["share"] is not None]
     inferred = [each for each in attributes if each.get("inferred")]
-    panels = [
-        _panel(
-            "Values of a column, whoever they belong to",
-            "recovered",
-            attributes,
-            [{**each, "marginals_share": None} for each in attributes],
-        )
-    ]
+    panels = []
+    if not attributes:
+        panels.append(_panel("What was said, and is right", "right", [{**records, "name": unit}]))
+    if columns:
+        known = [{**each, "marginals_share": None} for each in columns]
+        panels.append(_panel("Values of a column, whoever they belong to", "recovered", known))
     if inferred:
-        panels.append(
-            _panel(
-                "A person's value, named by somebody who knows their other attributes",
-                "named rightly",
-                inferred,
-                [each["inferred"] for each in inferred],
-            )
-        )
+        named = [{**each["inferred"], "name": each["name"]} for each in inferred]
+        heading = "A person's value, named by somebody who knows their other attributes"
+        panels.append(_panel(heading, "named rightly", named))
     sure = sureness(found["confidence"])
     width = 10 if inferred else 5
-    lines: list[tuple[object, ...]] = [("whole records", *_shares(records), *_inferred(None))]
+    lines: list[tuple[object, ...]] = [(f"all {unit}", *_shares(records), *_inferred(None))]
     for each in attributes:
         cells = (*_shares(each), *_inferred(each.get("inferred")))
         lines.append((data(each["name"]), *cells))
@@ -63,22 +57,34 @@ def picture(run: Mapping[str, Any]) -> Picture:
         [line[:width] for line in lines],
         frozenset(range(1, width)),
     )
-    keys = [Key("dot", "red", f"the attack, with its {sure} interval")]
-    used = ["nothing", "marginals", *(["possible"] if inferred else [])]
+    keys = [Key("dot", "red", f"the attack, with its {sure} interval"), Key(*_MARKS["nothing"])]
+    if inferred or not attributes:
+        keys.append(Key(*_MARKS["marginals"]))
+    if any(each["inferred"].get("possible_share") is not None for each in inferred):
+        keys.append(Key(*_MARKS["possible"]))
+    told = (
+        " Whoever knows a column's histogram has its values by definition: that mark is drawn "
+        "only where values must be tied to people."
+    )
     return Picture(
         "accuracy",
-        _headline(attributes, records),
+        _headline(found),
         "A figure means something only beside what guessing gets. Where the dot is no further "
         "right than the marks of the guessers, the attack learned nothing new there.",
         tuple(panels),
         table,
-        (*keys, *(Key(*_MARKS[name]) for name in used)),
-        f"{found['meaning']} Whoever knows a column's histogram has its values by definition: that "
-        "mark is drawn only where values must be tied to people.",
+        tuple(keys),
+        found["meaning"] + (told if columns else ""),
     )
 
 
+def _unit(found: Mapping[str, Any]) -> str:
+    return str(found.get("unit") or "records")
+
+
 def _shares(one: Mapping[str, Any]) -> tuple[str, ...]:
+    if one["share"] is None:
+        return ("",) * 4
     return (
         percent(one["share"]),
         between(one.get("interval")),
@@ -88,46 +94,50 @@ def _shares(one: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _inferred(one: Mapping[str, Any] | None) -> tuple[str, ...]:
-    return ("",) * 5 if one is None else (*_shares(one), percent(one.get("possible_share")))
+    return ("",) * 5 if one is None else (*_shares(one), _possible(one))
 
 
-def _headline(attributes: Sequence[Mapping[str, Any]], records: Mapping[str, Any]) -> str:
+def _possible(one: Mapping[str, Any]) -> str:
+    return "" if one.get("possible_share") is None else percent(one["possible_share"])
+
+
+def _headline(found: Mapping[str, Any]) -> str:
     """Say in how many attributes the whole interval is beyond both baselines."""
+    attributes, whole, unit = found["attributes"], found["records"], _unit(found)
     tied = [each.get("inferred") or {**each, "marginals_share": 0.0} for each in attributes]
     better = sum(
-        (each.get("interval") or [each["share"]])[0]
-        > max(each["nothing_share"], each["marginals_share"])
-        for each in tied
+        each["interval"][0] > max(each["nothing_share"], each["marginals_share"]) for each in tied
     )
-    if better == 0:
+    guess = max(whole["nothing_share"], 0.0 if _is_columns(found) else whole["marginals_share"])
+    against = f"{percent(whole['share'])} of {unit}, against {percent(guess)} by guessing"
+    if better == 0 and whole["share"] <= guess:
         return "Nothing was recovered beyond what guessing gets"
+    if better == 0:
+        return against
     which = "every attribute"
     if better < len(attributes):
         which = f"{better} of {many(len(attributes), 'attribute')}"
-    guess = max(records["nothing_share"], records["marginals_share"])
-    return (
-        f"Beyond guessing in {which}; {percent(records['share'])} of whole records, against "
-        f"{percent(guess)} by guessing"
-    )
+    return f"Beyond guessing in {which}; {against}"
 
 
-def _panel(
-    heading: str,
-    what: str,
-    named: Sequence[Mapping[str, Any]],
-    shares: Sequence[Mapping[str, Any]],
-) -> Panel:
+def _is_columns(found: Mapping[str, Any]) -> bool:
+    """Tell whether single columns were attacked: whoever knows histograms has those."""
+    each = found["attributes"]
+    return bool(each) and not any(one.get("inferred") for one in each)
+
+
+def _panel(heading: str, what: str, shares: Sequence[Mapping[str, Any]]) -> Panel:
     rows = [
         {
             "name": one["name"],
-            "share": share["share"],
-            "low": (share.get("interval") or [share["share"]] * 2)[0],
-            "high": (share.get("interval") or [share["share"]] * 2)[1],
-            "nothing": share["nothing_share"],
-            "marginals": share["marginals_share"],
-            "possible": share.get("possible_share"),
+            "share": one["share"],
+            "low": one["interval"][0],
+            "high": one["interval"][1],
+            "nothing": one["nothing_share"],
+            "marginals": one["marginals_share"],
+            "possible": one.get("possible_share"),
         }
-        for one, share in list(zip(named, shares, strict=True))[:_MOST]
+        for one in shares[:_MOST]
     ]
     x = {"type": "quantitative", **share_axis(f"share {what}")}
     layers: list[Spec] = []

@@ -153,12 +153,11 @@ def _progress(run: Mapping[str, Any]) -> Html:
     if run["trace"]:
         parts.append(progress.rebuilt(run).html())
     else:
-        why = "Only an attack on the data set whose truth is at hand has a share rebuilt."
         parts.append(
             left_out(
                 "Records rebuilt against questions",
-                why if run["attack"] != "dataset" else summary.UNSCORED.capitalize() + ".",
-                code("thinveil audit TABLE --truth TABLE --report out.html"),
+                "Only an attack on the whole table rebuilds records step by step.",
+                code("thinveil audit TABLE --report out.html"),
                 " adds it.",
             )
         )
@@ -177,7 +176,7 @@ def _evidence(run: Mapping[str, Any]) -> Html:
         parts.append(
             left_out(
                 "Accuracy with intervals",
-                "This run has none: it needs the true table, and an attack on the data set.",
+                "This run has none: it needs the true table, and something that was found.",
                 code("thinveil audit TABLE --truth TABLE --report out.html"),
                 " adds it.",
             )

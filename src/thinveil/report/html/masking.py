@@ -89,32 +89,31 @@ def _name(path: object) -> str | None:
 
 def _sentence(run: Mapping[str, Any]) -> str:
     """Return the verdict; of attacks on people, said again without what was found."""
-    attack = run.get("attack")
-    if attack not in TARGETED or run.get("ended") == "undecided":
+    attack, result, reason = run.get("attack"), _result(run, True), run.get("reason") or ""
+    if attack not in TARGETED or not result or not result["settled"]:
         return without_places(run.get("verdict") or "")
-    result = _result(run, True)
-    people = (result or {}).get("people") or 0
-    who = "a person" if people == 1 else f"{people:,} people"
+    people, claimed = result["people"], run.get("epsilon_claimed")
+    who = "a person is" if people == 1 else f"{people:,} people are"
     learned = {
         "count": "how many records match what was asked",
-        "membership": f"whether {who} {'is' if people == 1 else 'are'} in the table",
-        "uniqueness": f"whether {who} {'is' if people == 1 else 'are'} alone in what was known",
-        "attribute": f"further attributes of {who}",
+        "membership": f"whether {who} in the table",
+        "uniqueness": f"whether {who} alone in what was known",
+        "attribute": f"further attributes of {'a person' if people == 1 else f'{people:,} people'}",
     }[str(attack)]
-    if not result or not result["settled"]:
-        learned = "nothing yet"
-    claimed, asked = run.get("epsilon_claimed"), run.get("queries") or 0
     claim = (
         "and the mechanism claims no protection"
         if claimed is None
         else f"while the mechanism claims a privacy loss of {spelled(claimed)}"
     )
-    parts = [f"An outsider learned {learned} from {many(asked, 'answer')}, {claim}."]
-    if result and result["checked"] and result["right"] < result["checked"]:
+    asked = many(run.get("queries") or 0, "answer")
+    parts = [f"An outsider learned {learned} from {asked}, {claim}."]
+    if result["right"] < result["checked"]:
         parts.append("Checked against the table, part of this is wrong.")
-    if run.get("ended") != "complete":
-        parts.append(f"The run ended early: {without_places(run.get('reason') or '')}.")
-    return " ".join(parts)
+    if run.get("ended") == "undecided":
+        parts.insert(0, f"{reason[:1].upper()}{reason[1:]}.")
+    elif run.get("ended") != "complete":
+        parts.append(f"The run ended early: {reason}.")
+    return without_places(" ".join(parts))
 
 
 def _result(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
@@ -248,4 +247,6 @@ def command(line: str, masked: bool = True) -> str:
 def _value(option: str, value: str, masked: bool) -> str:
     if option in _FILES:
         return _place(value)
-    return value if option in _AS_THEY_ARE or not masked else MASK
+    if option in _AS_THEY_ARE:
+        return value
+    return MASK if masked else without_places(value)

@@ -12,6 +12,7 @@ from thinveil.report.html.pictures import (
     Picture,
     Spec,
     colours,
+    dot,
     rows_by,
     share_axis,
     tick,
@@ -44,6 +45,7 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
             "Share",
             "95 % interval",
             "Asking nothing",
+            "Knowing the histograms",
             "Answers",
             "Claimed loss",
         ),
@@ -55,13 +57,14 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
                 percent(each["share"]),
                 between(each.get("interval95")) or "whole table",
                 percent(each["baseline_share"]),
+                "" if each.get("marginals_share") is None else percent(each["marginals_share"]),
                 amount(each["queries"]),
                 loss(each["epsilon_claimed"]),
             )
             for line in lines
             for each in _tried(line)
         ],
-        frozenset({3, 4, 5, 6, 7}),
+        frozenset({3, 4, 5, 6, 7, 8}),
     )
     kinds = {_kind(line) for line in lines}
     names = {
@@ -71,6 +74,8 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
     }
     keys = [Key("bar", kind, text) for kind, text in names.items() if kind in kinds]
     keys.append(Key("tick", "ink", "an attacker who asks nothing"))
+    if any(each.get("marginals_share") is not None for line in lines for each in _tried(line)):
+        keys.append(Key("cross", "orange", "one who knows every column's histogram"))
     sample = comparison.get("sampled_from")
     return Picture(
         "mechanisms",
@@ -111,6 +116,7 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
             "name": line["mechanism"],
             "share": each["share"],
             "guess": each["baseline_share"],
+            "told": each.get("marginals_share"),
             "text": percent(each["share"]),
             "kind": _kind(line),
         }
@@ -132,6 +138,11 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
                 },
             },
             {
+                "transform": [{"filter": "isValid(datum.told)"}],
+                "mark": dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1),
+                "encoding": {"x": {"field": "told", "type": "quantitative"}},
+            },
+            {
                 "mark": tick(26),
                 "encoding": {"x": {"field": "guess", "type": "quantitative"}},
             },
@@ -146,7 +157,7 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
             {
                 "transform": [
                     {"filter": "datum.share <= 0.6"},
-                    {"calculate": "max(datum.share, datum.guess)", "as": "end"},
+                    {"calculate": "max(datum.share, datum.guess, datum.told || 0)", "as": "end"},
                 ],
                 "mark": {"type": "text", "align": "left", "dx": 7, "color": "var(--ink)"},
                 "encoding": {

@@ -157,6 +157,7 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
     if run["accuracy"]:
         sure = sureness(run["accuracy"]["confidence"])
         lines.append(f"Shares come with {sure} intervals. {run['accuracy']['meaning']}")
+        lines += [f"A guesser who {each}." for each in run["accuracy"].get("baselines") or []]
     if run["membership"]:
         sure = sureness(run["membership"]["confidence"])
         lines.append(

@@ -44,8 +44,9 @@ def verdict(run: Mapping[str, Any]) -> Html:
         for name, figure, said in rows
     ]
     said = [paragraph(run["verdict"], class_="verdict")]
-    if run["membership"]:
-        said.append(paragraph(_bound(run["membership"]), class_="verdict second"))
+    trial = run["membership"]
+    if trial and str(trial["sentence"]) not in run["verdict"]:
+        said.append(paragraph(_bound(trial), class_="verdict second"))
     if run["notice"]:
         said.append(paragraph(tag("strong", "Note: "), run["notice"], class_="note"))
     return tag(
@@ -76,17 +77,18 @@ def recovered(run: Mapping[str, Any]) -> Share:
             f"Asking nothing: {percent(whole['nothing_share'])}; knowing every histogram: "
             f"{percent(whole['marginals_share'])}"
         )
-        of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {kind}"
+        unit = run["accuracy"].get("unit") or kind
+        of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {unit}"
         return Share(percent(whole["share"]), of, guess)
     if run["records_recovered"] is not None:
         return _counted(run, kind)
-    if run["result"] and run["result"]["checked"]:
-        return _checked(run)
     if run["membership"]:
         trial = run["membership"]
         right = trial["true_positives"] + trial["out"] - trial["false_positives"]
-        of = f"{right:,} of {many(trial['trials'], 'membership trial')} right"
+        of = f"{right:,} of {many(trial['trials'], 'trial')} of membership right"
         return Share(percent(right / trial["trials"]), of, "Asking nothing: half of them")
+    if run["result"] and run["result"]["checked"]:
+        return Share("not scored", "nobody asked about is alone in what was known of them", "")
     return Share("not scored", UNSCORED.partition(": ")[2], "")
 
 
@@ -102,36 +104,6 @@ def _counted(run: Mapping[str, Any], kind: str) -> Share:
     return Share(percent(found / records), of, f"Asking nothing: {percent(guessed / records)}")
 
 
-def _checked(run: Mapping[str, Any]) -> Share:
-    """Return how many statements about people or columns are right."""
-    result, attack = run["result"], run["attack"]
-    units = {"column": ("column", "columns"), "count": ("count", "counts")}
-    one, more = units.get(attack, ("person", "people"))
-    of = f"{result['right']:,} of {many(result['checked'], one, more)} found exactly"
-    guess = {
-        "membership": "Asking nothing: a coin is right for half of them",
-        "uniqueness": "Asking nothing: a coin is right for half of them",
-        "count": "Asking nothing: one guess in "
-        f"{amount((run['records'] or 0) + 1)}, all counts taken as equally likely",
-    }.get(attack, "")
-    if attack in ("attribute", "column"):
-        guess = _guess_of_columns(run)
-    return Share(percent(result["right"] / result["checked"]), of, guess)
-
-
-def _guess_of_columns(run: Mapping[str, Any]) -> str:
-    """Say what guessing gets of the columns that were found, where the run knows."""
-    found = (run["result"] or {}).get("found") or []
-    shares = [
-        f"{each['name']} {percent(each['guessed'] / each['of'])}"
-        for each in run["by_attribute"] or []
-        if each["name"] in found and each["of"]
-    ]
-    if shares:
-        return f"Asking nothing: {', '.join(shares[:4])}"
-    return "Guessing from public facts names all of it only by chance; compare measures how often"
-
-
 def tone(run: Mapping[str, Any]) -> str:
     """Return how alarming a run is: "leak", "part", "calm" or "open".
 
@@ -142,7 +114,9 @@ def tone(run: Mapping[str, Any]) -> str:
         return "calm" if not run["records_recovered"] else "part"
     if run["accuracy"]:
         whole = run["accuracy"]["records"]
-        guess = max(whole["nothing_share"], whole["marginals_share"])
+        guess = whole["nothing_share"]
+        if run["attack"] != "column":  # whoever knows a histogram has the column by definition
+            guess = max(guess, whole["marginals_share"])
         beyond = whole["share"] > guess
         every = whole["share"] == 1
     elif run["records_recovered"] is not None:

@@ -1,0 +1,400 @@
+"""The report: one file that says what was shown, gives nobody away, and reads everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thinveil
+from browser import chromium, page_of
+from thinveil.commands.main import run as command
+from thinveil.experiments.compare import Settings, compare
+from thinveil.experiments.curves import AnswersPoint, Known, LossPoint, Risk
+from thinveil.report.examples import examples
+from thinveil.report.html import page
+from thinveil.report.html.masking import MASK
+from thinveil.report.html.masking import command as masked_command
+
+ASSETS = Path(thinveil.__file__).parent / "report" / "html" / "assets"
+VOID = {"meta", "br", "link", "img", "col"}
+
+
+class Outline(HTMLParser):
+    """What a test asks of a page: elements with attributes, headings, ids, and visible text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None], tuple[str, ...]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs), tuple(self.open)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        elif self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes, _ in self.elements if name == tag]
+
+    @property
+    def said(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.text))
+
+
+@cache
+def table() -> thinveil.Dataset:
+    return thinveil.people(40)
+
+
+@cache
+def results(name: str) -> dict[str, Any]:
+    """Return the result of a real run, by what is special about it."""
+    people, first = table(), table().rows()[0]
+    known = {"age": str(first[0]), "postcode": str(first[1])}
+    target = thinveil.Curator(people, thinveil.claim_named("idp"), seed=1)
+    how: dict[str, Any] = {
+        "idp": {"trials": 40},
+        "idp-noisy": {"mechanism": "idp-noisy", "attack": "dataset"},
+        "bdp": {"mechanism": "bdp"},
+        "honest": {"mechanism": "dp-laplace", "trials": 20},
+        "unprotected": {"mechanism": "unprotected"},
+        "attribute": {"attack": "attribute", "known": known},
+        "count": {"attack": "count", "known": {"age": "30..60"}},
+        "membership": {"attack": "membership", "known": known},
+        "trial": {"attack": "membership", "trials": 40},
+        "column": {"attack": "column", "columns": ["salary"]},
+        "early": {"cap": "2e-8"},
+        "service": {},
+    }[name]
+    held = {"service": target, "idp-noisy": thinveil.people(24)}.get(name, people)
+    verdict = thinveil.audit(held, exhibits=name != "service", **how)
+    shown = examples(verdict, people) if name == "idp" else None
+    return {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": shown}
+
+
+NAMES = (
+    "idp", "idp-noisy", "bdp", "honest", "unprotected", "attribute", "count", "membership", "trial",
+    "column", "early", "service",
+)  # fmt: skip
+
+
+@cache
+def beside() -> dict[str, Any]:
+    """Return a real comparison, and risk curves in the shape that is really written."""
+    names = ("unprotected", "idp", "dp-laplace")
+    compared = compare(table(), Settings(mechanisms=names, people=4), lambda meter, about: None)
+    shares = {"idp": (1.0, 1.0), "idp-noisy": (1.0, 1.0), "dp-laplace": (0.0, 1.0)}
+    losses = tuple(
+        LossPoint(name, loss, seed, Known(share, share), 100, loss, "complete", "")
+        for name, both in shares.items()
+        for loss, share in zip((1e-12, 1e5), both, strict=True)
+        for seed in (0, 1)
+    )
+    answers = tuple(
+        AnswersPoint(name, count, Known(0.0, share))
+        for name in ("unprotected", "idp", "bdp", "idp-binary")
+        for count, share in ((1, 0.0), (100, 0.5), (200, 1.0))
+    )
+    known = Known(0.01, 0.2)
+    curves = Risk(losses, 10, 1000, known, answers, 40, known, "1e-10", 0, False)
+    return {**compared.to_plain(), "sampled_from": None, "risk": curves.to_plain()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_structure(name):
+    outline = Outline(page(results(name), comparison=beside()))
+    levels = [int(tag[1]) for tag, *_ in outline.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= level + 1 for level, later in pairwise(levels))
+    ids = [attributes["id"] for _, attributes, _ in outline.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for each in outline.all("a"):
+        assert each["href"][1:] in ids
+    for tag, attributes, _ in outline.elements:
+        assert "src" not in attributes
+        assert tag not in ("link", "img", "iframe", "object", "base", "form")
+    assert outline.all("html")[0]["lang"] == "en"
+    for landmark in ("title", "header", "main", "nav", "footer"):
+        assert len(outline.all(landmark)) == 1
+    figures = outline.all("figure")
+    assert len(figures) >= 4
+    inside = [tag for tag, _, parents in outline.elements if "figure" in parents]
+    for part in ("figcaption", "details", "table", "caption", "h3"):
+        assert inside.count(part) == len(figures), part
+    charts = [each for each in outline.all("div") if each.get("class") == "chart"]
+    assert len(charts) >= len(figures)
+    assert all(re.search(r"\d", each["data-label"]) for each in charts)
+    assert all(each.get("scope") in ("row", "col") for each in outline.all("th"))
+    specs = [each for each in outline.all("script") if each.get("type") == "application/json"]
+    assert {each["data-for"] for each in specs} == {each["id"] for each in charts}
+    assert "Asking nothing" in outline.said or "not scored" in outline.said
+    assert "None" not in outline.said
+    assert "nan" not in outline.said.split()
+
+
+def said(name: str, **how: Any) -> str:
+    return Outline(page(results(name), **how)).said
+
+
+def test_what_the_pages_say():
+    recovered = said("idp")
+    assert "recovered all 40 records exactly" in recovered
+    assert "The noise shows where the count is" in recovered
+    assert "at 99.9 % confidence" in recovered.replace("\xa0", " ")
+    assert "This does not refute the claim: Individual DP promises less" in recovered
+    assert "more trials raise this ceiling" in recovered
+    assert "times as noisy next to the count" in said("idp-noisy")
+    assert "different records" in said("bdp")
+    assert "The run ended early: the cap on the claimed loss" in said("early")
+    assert "not scored" in said("service")
+    assert "the true table was not at hand" in said("service")
+    honest = said("honest")
+    assert "No usable difference was found" in honest
+    assert "no count shows" in honest
+    assert "Nothing was recovered beyond what guessing gets" in honest
+    assert "that there is none was not shown" in honest
+    for word in ("tone-leak", "tone-part"):
+        assert f'class="{word}"' not in page(results("honest"))
+    assert 'class="tone-calm"' in page(results("honest"))
+    assert 'class="tone-leak"' in page(results("idp"))
+    assert 'class="tone-part"' not in page(results("service"))
+    # each part that is left out names what adds it
+    assert recovered.count("left out.") == 2
+    assert "thinveil compare TABLE --risk --json" in recovered
+    assert "left out." not in said("idp", comparison=beside())
+
+
+def test_the_bound_is_never_called_a_refutation():
+    for name in ("idp", "honest", "trial"):
+        text = said(name)
+        assert not re.search(r"\b(violat|disprov|false claim|broken promise)", text)
+        assert all(
+            "does not refute" in text[max(0, found.start() - 12) : found.end()]
+            for found in re.finditer("refute", text)
+        )
+
+
+CANARY_JOBS = ("canary-nurse", "canary-clerk")
+
+
+@pytest.fixture(scope="module")
+def canaries(tmp_path_factory):
+    """A table whose values, counts and place would be noticed wherever they turn up."""
+    folder = tmp_path_factory.mktemp("canary-folder")
+    rows = [f"{48611 + (i % 2)},{CANARY_JOBS[i >= 7919]}" for i in range(9000)]
+    path = folder / "people.csv"
+    path.write_text("age,job\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "attack", ["dataset", "count", "membership", "uniqueness", "attribute", "column"]
+)
+def test_the_report_does_not_leak(canaries, attack, tmp_path):  # fmt: skip
+    known = {"job": "canary-nurse"}
+    how: dict[str, Any] = {"attack": attack}
+    if attack == "column":
+        how["columns"] = ["job"]
+    elif attack == "attribute":
+        how |= {"known": [known, {"job": "canary-clerk"}], "columns": ["age"]}
+        how["priors"] = {"age": "48611..48612"}
+    elif attack != "dataset":
+        how["known"] = known
+    line = (
+        f"thinveil audit {canaries} --attack {attack} --known job=canary-nurse --known=job=canary "
+        f"--prior age=48611..48612 --people {canaries.parent}/targets.csv --truth {canaries}"
+    )
+    truth = thinveil.load(canaries)
+    transcript = tmp_path / "canary-folder-2" / "run.transcript"
+    transcript.parent.mkdir()
+    verdict = thinveil.audit(truth, exhibits=True, command=line, transcript=transcript, **how)
+    plain = {**verdict.to_plain(), "comparison": None, "risk": None}
+    plain["records_shown"] = examples(verdict, truth)
+    plain["reason"] = f"cannot read {canaries}"
+    counts = {7919, 1081, 4500 - 540, 3960, 3959}
+    if plain["staircase"]:
+        counts |= {each["threshold"] for each in plain["staircase"]["points"]}
+    words = {
+        "canary",
+        *map(str, range(48611, 48613)),
+        *map(str, counts),
+        *(f"{each:,}" for each in counts),
+    }
+    closed, opened = page(plain), page(plain, show_records=True)
+    closed, opened = (
+        text.partition("<body>")[2].partition('id="licences"')[0] for text in (closed, opened)
+    )
+    found = {word for word in words if re.search(rf"(?<![\d.,]){re.escape(word)}(?![\d])", closed)}
+    assert found == set()
+    assert MASK in closed
+    assert "people.csv" in closed
+    # the canaries are alive: with leave to show, values are there, and still no folders
+    assert re.search("canary-(nurse|clerk)|48,?61[12]", opened)
+    assert "canary-folder" not in opened
+
+
+def test_command_lines_are_masked_by_what_is_known_to_be_harmless():
+    assert masked_command("thinveil -v audit a/b.csv --cache --new-option secret --k 3") == (
+        "thinveil -v audit b.csv --cache --new-option ••• --k 3"
+    )
+    assert masked_command("thinveil audit 'postgresql://host/db' --known 'a b=c'") == (
+        "thinveil audit postgresql://••• --known •••"
+    )
+    assert masked_command("thinveil audit 'unbalanced") == MASK
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "\"quoted' & <b>bold</b>",
+    "\u202eright to left",
+    "a.b[0]",
+)
+
+
+@cache
+def hostile() -> dict[str, Any]:
+    """Return a run whose column names try to break out of wherever they stand."""
+    text = json.dumps(results("idp"))
+    for name, other in zip(("age", "job", "diagnosis", "ward"), HOSTILE, strict=True):
+        text = text.replace(f'"{name}"', json.dumps(other))
+        text = text.replace(f'"{name}: ', json.dumps(other + ": ")[:-1])
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def test_names_are_escaped():
+    for how in ({}, {"show_records": True}):
+        plain, strange = (Outline(page(each, **how)) for each in (results("idp"), hostile()))
+        assert len(strange.scripts) == len(plain.scripts)
+        assert strange.all("b") == []
+        assert HOSTILE[0] in strange.said
+        assert HOSTILE[1] in strange.said
+        assert "\u202e" not in page(hostile(), **how)
+        for script, about in zip(strange.scripts, strange.all("script"), strict=True):
+            if about.get("type") == "application/json":
+                json.loads(script)
+                assert "<" not in script
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_colours_have_enough_contrast():
+    style = (ASSETS / "page.css").read_text()
+    themes = [
+        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    ]
+    assert len(themes) == 3  # light, dark, paper
+    for theme in themes:
+        for name, colour in theme.items():
+            for ground in ("paper", "panel"):
+                low, high = sorted((luminance(colour), luminance(theme[ground])))
+                ratio = (high + 0.05) / (low + 0.05)
+                if name in ("ink", "soft", "link") or name.startswith("tone"):
+                    assert ratio >= 4.5, (name, ground)
+                elif name in ("red", "orange", "blue", "sky", "green", "pink", "grey"):
+                    assert ratio >= 3, (name, ground)
+
+
+def test_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("run.json").write_text(json.dumps(results("bdp")))
+    Path("compare.json").write_text(json.dumps(beside()))
+    Path("other.json").write_text('{"verdict": 1}')
+    Path("broken.json").write_text("{")
+    Path("old.json").write_text(json.dumps({**results("bdp"), "accuracy": {"records": {}}}))
+    assert command(["report", "run.json", "--comparison", "compare.json"]) == 0
+    assert "different records" in Path("run.html").read_text("utf-8")
+    assert {each.name for each in tmp_path.iterdir() if "html" in each.name} == {"run.html"}
+    capsys.readouterr()
+    for arguments, message in (
+        (["run.json"], "run.html exists already"),
+        (["none.json"], "none.json: No such file"),
+        (["broken.json"], "broken.json is not JSON"),
+        (["other.json"], "is not the result of an audit"),
+        (["compare.json"], "give it as --comparison"),
+        (["run.json", "--comparison", "run.json", "--output", "x.html"], "is not a comparison"),
+        (["run.json", "--show-records", "--output", "x.html"], "again with --show-records"),
+        (["old.json"], "run the audit again"),
+        (["run.json", "--output", "run.json"], "in use for something else"),
+    ):
+        assert command(["report", *arguments]) in (1, 2)
+        assert message in capsys.readouterr().err
+    assert not Path("x.html").exists()
+    Path("idp.json").write_text(json.dumps(results("idp")))
+    assert command(["report", "idp.json", "--show-records"]) == 0
+    assert Path("idp.html").stat().st_mode & 0o077 == 0
+    assert "Recovered records beside the true ones" in Path("idp.html").read_text("utf-8")
+
+
+DRAWN = """() => [...document.querySelectorAll('.chart')].map(place => {
+  const svg = place.querySelector('svg'), box = svg && svg.getBoundingClientRect();
+  return svg ? {height: box.height, right: box.right, label: svg.getAttribute('aria-label'),
+    marks: svg.querySelectorAll('[class*="mark-"] path, [class*="mark-"] text').length} : null;
+})"""
+
+
+def test_in_a_browser(tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text(page(hostile(), comparison=beside(), show_records=True), "utf-8")
+    inks = []
+    with chromium() as browser:
+        for width, dark in ((1280, False), (360, True)):
+            with page_of(browser, width=width, dark=dark, offline=True) as tab:
+                tab.on("dialog", lambda dialog: pytest.fail("a name was run as a script"))
+                tab.goto(file.as_uri())
+                tab.wait_for_selector("html[data-drawn]")
+                charts = tab.evaluate(DRAWN)
+                assert len(charts) >= 10
+                for chart in charts:
+                    assert chart["height"] > 80
+                    assert chart["right"] <= width
+                    assert chart["marks"] > 3
+                    assert re.search(r"\d", chart["label"])
+                assert tab.evaluate("document.documentElement.scrollWidth") == width
+                inks.append(
+                    tab.evaluate("getComputedStyle(document.querySelector('.chart text')).fill")
+                )
+                assert tab.watched.complaints == []
+                assert {each.partition(":")[0] for each in tab.watched.requests} == {"file"}
+                paper = tab.pdf(prefer_css_page_size=True)
+                assert len(re.findall(rb"/Type\s*/Page\b", paper)) > 3
+                assert tab.locator("details[open]").count() == 0
+                tab.emulate_media(media="print")
+                printed = tab.evaluate(
+                    "getComputedStyle(document.querySelector('.chart text')).fill"
+                )
+                assert printed == "rgb(27, 31, 36)"
+        with page_of(browser, java_script_enabled=False) as tab:
+            tab.goto(file.as_uri())
+            summary = tab.locator("summary").first
+            summary.click()
+            assert tab.locator("details table").first.is_visible()
+            assert "Pictures need JavaScript" in tab.locator("body").inner_text()
+    assert len(set(inks)) == 2
