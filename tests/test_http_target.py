@@ -230,7 +230,7 @@ def hostile(*script):
 
     with Hostile(("127.0.0.1", 0), Handler) as server:
         server.seen = []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             url = Address(f"http://127.0.0.1:{server.server_address[1]}")
@@ -400,7 +400,7 @@ def test_a_reply_that_never_comes_is_given_up():
 
     done = threading.Event()
     with Hostile(("127.0.0.1", 0), Silent) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             url = f"http://127.0.0.1:{server.server_address[1]}"

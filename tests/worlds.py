@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter as Multiset
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from thinveil.attacker.search import Attack
@@ -25,6 +27,16 @@ from thinveil.language.queries import About, Answers, Cells, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Attribute, Categories, Grid, Schema
 
 EPSILON = Fraction(1, 10**10)
+_SEARCHING = os.environ.get("HYPOTHESIS_PROFILE") == "search"
+
+
+def examples(most: int) -> settings:
+    """Return how many examples a costly test tries: all of them where somebody searches.
+
+    The usual profile tries the same examples each time: all of them were tried once, a third of
+    them keeps watch. HYPOTHESIS_PROFILE=search tries as many new ones.
+    """
+    return settings(max_examples=most if _SEARCHING else max(most // 3, 20))
 
 
 @dataclass(frozen=True)
