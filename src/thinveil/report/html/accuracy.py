@@ -10,6 +10,8 @@ from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot, rows_b
 from thinveil.report.html.spelling import between, many, percent, sureness
 
 _MOST: Final = 40
+_ENOUGH: Final = 30
+"""Of fewer people a headline does not say that an attribute is beyond guessing."""
 _MARKS: Final = {
     "nothing": ("tick", "ink", "an attacker who asks nothing and guesses from public facts"),
     "marginals": ("cross", "orange", "one who knows every column's histogram, and no more"),
@@ -44,6 +46,8 @@ def picture(run: Mapping[str, Any]) -> Picture:
     if inferred:
         named = [{**each["inferred"], "name": each["name"]} for each in inferred]
         heading = "A person's value, named by somebody who knows their other attributes"
+        if run["attack"] == "attribute":
+            heading = "A person's value, named from what was known of them"
         panels.append(_panel(heading, "named rightly", named))
     sure = sureness(found["confidence"])
     width = 10 if inferred else 5
@@ -106,7 +110,9 @@ def _headline(found: Mapping[str, Any]) -> str:
     attributes, whole, unit = found["attributes"], found["records"], _unit(found)
     tied = [each.get("inferred") or {**each, "marginals_share": 0.0} for each in attributes]
     better = sum(
-        each["interval"][0] > max(each["nothing_share"], each["marginals_share"]) for each in tied
+        each["of"] >= _ENOUGH
+        and each["interval"][0] > max(each["nothing_share"], each["marginals_share"])
+        for each in tied
     )
     guess = max(whole["nothing_share"], 0.0 if _is_columns(found) else whole["marginals_share"])
     against = f"{percent(whole['share'])} of {unit}, against {percent(guess)} by guessing"

@@ -142,9 +142,9 @@ def _answers(run: Mapping[str, Any]) -> Html:
         )
     return left_out(
         "Answers against thresholds",
-        "This run kept no answers at neighbouring thresholds.",
+        "They need the table at hand, and a count that the attack has found.",
         code("thinveil audit TABLE --report out.html"),
-        " asks for them, where the table is at hand.",
+        " asks for them then.",
     )
 
 

@@ -54,7 +54,9 @@ def rebuilt(run: Mapping[str, Any]) -> Picture:
         "The more questions are answered, the more of the table stands: a record counts once all "
         "its attributes are known together."
         if last["values"]
-        else "No value was settled, however many questions were answered."
+        else "No value was settled: no usable difference was found."
+        if run["ended"] == "undecided"
+        else "No value was settled before the run ended."
     )
     if claims:
         title += f", at a claimed loss of {loss(spent)}"

@@ -12,6 +12,10 @@ from thinveil.report.html.spelling import amount, loss, many, percent
 UNSCORED: Final = "not scored: the true table was not at hand"
 
 
+_YES_OR_NO: Final = ("count", "membership", "uniqueness")
+"""Attacks that say something that is right or wrong, and recover nothing."""
+
+
 class Share(NamedTuple):
     """What share was recovered: the figure, what it is of, and what guessing gets."""
 
@@ -30,9 +34,13 @@ def verdict(run: Mapping[str, Any]) -> Html:
             loss(None if claimed is None else float(f"{claimed:.3g}")),
             "no protection is claimed"
             if claimed is None
-            else f"epsilon, for all answers together; {run['budget'] or ''}".rstrip("; "),
+            else f"epsilon, {_whole(run)}; {run['budget'] or ''}".rstrip("; "),
         ),
-        ("Recovered", share.figure, f"{share.of}. {share.baseline}".strip()),
+        (
+            "Right" if run["attack"] in _YES_OR_NO else "Recovered",
+            share.figure,
+            f"{share.of}. {share.baseline}".strip(),
+        ),
         (
             "Answers asked for",
             amount(asked),
@@ -58,6 +66,12 @@ def verdict(run: Mapping[str, Any]) -> Html:
         class_=f"tone-{tone(run)}",
         aria_labelledby="verdict-title",
     )
+
+
+def _whole(run: Mapping[str, Any]) -> str:
+    """Say what the claimed loss is the loss of."""
+    alone = run["attack"] == "membership" and run["membership"] and not run["result"]
+    return "for the answers of one trial" if alone else "for all answers together"
 
 
 def _bound(trial: Mapping[str, Any]) -> str:
