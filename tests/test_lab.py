@@ -121,6 +121,14 @@ def test_ranges_know_their_people() -> None:
         assert inside == fits, words
 
 
+def test_the_baseline_is_measured_like_the_attack() -> None:
+    base = finished(table="people-12")[0]["baseline"]
+    assert base["people"] == 0
+    assert 0 < base["values"] < 12 * 8 / 2
+    assert finished(attack="column", columns=["age"])[0]["baseline"]["values"] == 0
+    assert finished(table="incomes")[0]["baseline"] == {"people": 0, "values": 0}
+
+
 def test_honest_noise_gives_nothing_away() -> None:
     end = finished(mechanism="dp-laplace")[-1]
     assert (end["ending"], end["values"], end["people"]) == ("undecided", 0, 0)
@@ -769,7 +777,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_recordings_play_without_the_server(browser: Any) -> None:
+def test_recordings_play_without_the_server(browser: Any, tmp_path: Path) -> None:
     handler = functools.partial(_Quiet, directory=str(DOCS))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever).start()
@@ -794,6 +802,16 @@ def test_recordings_play_without_the_server(browser: Any) -> None:
                 go(page, mechanism="dp-laplace")
                 assert "No usable difference" in ended(page)
                 assert "thinveil.people(30)" in page.inner_text("#provenance")
+                saved, other = tmp_path / "mine.lab.json", tmp_path / "other.json"
+                saved.write_text(json.dumps(finished(table="incomes")))
+                other.write_text("{}")
+                page.set_input_files("#file", other)
+                page.wait_for_selector("#alert:not([hidden])")
+                assert "other.json is not a run" in page.inner_text("#alert")
+                page.set_input_files("#file", saved)
+                until(page, lambda: page.locator("tbody tr").count() == 6)
+                page.click("#go")
+                assert "recovered all 6 records" in ended(page)
                 assert page.watched.complaints == []
                 assert page.watched.hosts == {"127.0.0.1"}
         finally:

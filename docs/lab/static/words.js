@@ -4,6 +4,8 @@ const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const FINE = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const SMALL = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 
+const ENOUGH = 8; // so many rounded answers that agree are more than a sign
+
 export const count = (number) => WHOLE.format(number);
 
 /** A small number: 0.0000001578, and 1.5e-12 only where that is long. */
@@ -59,7 +61,7 @@ export function answered(run, { answer }) {
   }
   const [first, many, size, zeros = 0, ones = 0] = answer;
   if (zeros + ones === many) {
-    const kind = zeros && ones ? "noise" : "exact";
+    const kind = zeros && ones ? "noise" : many < ENOUGH ? "unsure" : "exact";
     return { text: `asked ${many} times: yes ${ones}, no ${zeros}`, kind };
   }
   const shown = first.map(noise).join("; ");
@@ -98,7 +100,8 @@ export function told(run, question) {
     if (!many) return `Rounding hides the noise in a single answer. Where the count is ${here} the answer is a coin flip; elsewhere it is always the same. Several answers together tell.`;
     const [, times, , zeros = 0, ones = 0] = answer;
     if (zeros && ones) return `The answers differ, so there is noise: the count is ${here}.`;
-    return `All ${times} answers agree. A coin would do that once in ${count(2 ** (times - 1))} times: so the count is probably ${outside(ones > 0)}.`;
+    const chance = `All ${times} answers agree, as a coin would once in ${count(2 ** (times - 1))} times`;
+    return times < ENOUGH ? `${chance}: this alone tells little. The attack weighs it together with other answers.` : `${chance}: so the count is most likely ${outside(ones > 0)}.`;
   }
   if (single === 0 || single === 1) return `No noise: so the count is ${outside(single === 1)}.`;
   return `Noise only appears where the count is ${here}.`;

@@ -13,15 +13,16 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.found import Found, PeopleFound, TableFound
+from thinveil.attacker.found import ColumnFound, ColumnsFound, Found, PeopleFound, TableFound
 from thinveil.audit.attacks import attack_on
 from thinveil.audit.driver import Meter, Run, run
 from thinveil.audit.results import result_of
-from thinveil.audit.scoring import guess, overlap, score
+from thinveil.audit.scoring import guess, score
 from thinveil.audit.verdict import Verdict
 from thinveil.curator.curator import Curator
 from thinveil.errors import ThinveilError
@@ -239,15 +240,22 @@ def _law(claim: Claim) -> dict[str, Any]:
 
 
 def _baseline(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
-    """Return what a guess from public facts alone gets right, asking nothing."""
+    """Return what a guess from public facts alone gets right, laid next to people as findings are.
+
+    For an attack on one person there is none but chance.
+    """
     truth, options = setting.table.data, setting.options
     guessed = guess(facts.schema, facts.records, options.seed)
-    ones = np.ones(facts.records, np.int64)
-    columns = [facts.schema.column(name) for name in options.columns]
     if options.attack == "dataset":
-        columns = list(range(len(facts.schema)))
-    values = sum(
-        overlap(truth.codes[:, [each]], ones, guessed[:, [each]], ones) for each in columns
-    )
-    people = overlap(truth.codes, ones, guessed, ones) if options.attack == "dataset" else None
-    return {"people": people, "values": values if columns else None}
+        width = len(facts.schema)
+        ones = np.ones(facts.records, np.int64)
+        rows = TableFound(tuple(range(width)), guessed, ones * width, ones, (1,) * width)
+        blind = Onlooker(truth).look(rows)
+        return {"people": blind.people, "values": blind.values}
+    if options.attack == "column":
+        columns = [facts.schema.column(name) for name in options.columns]
+        found = [
+            ColumnFound(each, list(Counter(guessed[:, each].tolist()).items())) for each in columns
+        ]
+        return {"people": None, "values": Onlooker(truth).look(ColumnsFound(tuple(found))).values}
+    return {"people": None, "values": None}

@@ -36,11 +36,11 @@ MECHANISM_LINES: Final = {
 """A line for each built-in mechanism."""
 
 ATTACK_LINES: Final = {
-    "dataset": "The whole table",
+    "dataset": "Whole table",
     "column": "One column",
-    "membership": "One person: is anybody like this in the table?",
-    "uniqueness": "One person: is exactly one person like this in the table?",
-    "attribute": "One person: find their other values",
+    "membership": "One person: in it?",
+    "uniqueness": "One person: alone?",
+    "attribute": "One person: attributes",
 }
 """A line for each attack that the page offers."""
 

@@ -73,7 +73,7 @@ export class Live {
   stop() {
     this.stream?.close();
     this.stream = null;
-    if (this.run) fetch(`api/runs/${this.run}`, { method: "DELETE" }).catch(() => {});
+    if (this.run) fetch(`api/runs/${this.run}`, { method: "DELETE", keepalive: true }).catch(() => {});
     this.run = null;
   }
 }

@@ -8,6 +8,7 @@ import { Run } from "./model.js";
 import { Recorded } from "./recorded.js";
 import { answered, asked, count, phase, spelled } from "./words.js";
 
+const SLOW = 4; // questions a second: slow enough to light the rows of each
 const find = (id) => document.getElementById(id);
 const recorded = document.documentElement.dataset.mode === "recorded";
 const source = recorded ? new Recorded() : new Live();
@@ -20,7 +21,7 @@ let choices, table, run = new Run(), state = "idle", events = [], due = false;
 const board = new Board(find("people"), (person, from) => {
   if (needsPerson() && state === "idle" && !recorded) {
     find("person-number").value = person + 1;
-    target();
+    return target();
   }
   drawer.open(person, run, from);
 });
@@ -56,7 +57,8 @@ function setting(paused) {
 
 function describe() {
   const mechanism = choices.mechanisms.find((each) => each.name === find("mechanism").value);
-  find("mechanism-line").textContent = mechanism?.line ?? "";
+  const strategy = choices.strategies.find((each) => each.name === find("strategy").value);
+  find("mechanism-line").textContent = `${mechanism?.line ?? ""}${strategy ? ` Strategy: ${strategy.line}.` : ""}`;
   find("k-field").hidden = recorded || !mechanism?.group;
   const attack = find("attack").value;
   find("column-field").hidden = attack !== "column";
@@ -92,6 +94,7 @@ function showTable(plain) {
     return label;
   }));
   target();
+  draw();
 }
 
 async function chooseTable() {
@@ -107,8 +110,10 @@ async function openFile() {
   clear();
   try {
     const { name, table: plain } = await source.open(file);
-    find("table").append(option(name, plain.title));
-    find("table").value = name;
+    const list = find(recorded ? "mechanism" : "table");
+    list.append(option(name, recorded ? file.name : plain.title));
+    list.value = name;
+    describe();
     showTable(plain);
   } catch (error) { alarm(error); }
   find("file").value = "";
@@ -203,7 +208,9 @@ function ended(event) {
     ? `The attack failed. No usable difference found in ${count(event.answers)} answers: the noise is the same whatever the table says.`
       + (run.values ? ` ${count(run.values)} values had been recovered before.` : " The table stays closed.")
     : event.sentence;
-  find("verdict").className = `verdict ${failed ? "" : nothing ? "safe" : "broken"}`;
+  const { claimed } = event;
+  if (claimed > 1 && !nothing) find("verdict").append(` A claimed loss of ${spelled(claimed)} promises nothing: the curator said so.`);
+  find("verdict").className = `verdict ${failed ? "" : nothing ? "safe" : claimed === null || claimed > 1 ? "open" : "broken"}`;
 }
 
 /** Say that the server is gone, or (null) that it is back. */
@@ -243,7 +250,7 @@ function draw() {
   find("reply").className = `answer ${kind}`;
   find("reply").textContent = text;
   find("ticker").textContent = last ? asked(run, last) : going ? "" : "Choose a mechanism and press Go.";
-  if (!drawer.isOpen) board.light(last && state === "paused" ? run.fits(last) : []);
+  if (!drawer.isOpen) board.light(last && (state === "paused" || (state === "running" && SLOW >= find("speed").value && find("speed").value > 0)) ? run.fits(last) : []);
   else if (drawer.run !== run || !run.end || run.end !== drawer.seen) { drawer.run = run; drawer.seen = run.end; drawer.refresh(); }
   find("provenance").textContent = going ? `${recorded ? "A recording of a real run" : "This run"} in Python: ${run.start.code}` : "";
 }
@@ -304,11 +311,15 @@ async function open() {
   find("mechanism").replaceChildren(...choices.mechanisms.map((each) =>
     option(each.name, each.missing ? `${each.title ?? each.name} (${each.missing})` : each.title ?? each.name, Boolean(each.missing))));
   find("attack").replaceChildren(...choices.attacks.map((each) => option(each.name, each.line)));
-  find("strategy").replaceChildren(...choices.strategies.map((each) => option(each.name, `${each.name}: ${each.line}`)));
+  find("strategy").replaceChildren(...choices.strategies.map((each) => option(each.name, each.name)));
   const { usual } = choices;
   find("epsilon").value = usual.epsilon;
   find("strategy").value = usual.strategy;
-  find("file-label").hidden = find("save").hidden = recorded;
+  find("save").hidden = recorded;
+  if (recorded) {
+    find("file-label").firstChild.textContent = "Open a saved run";
+    find("file").accept = ".json";
+  }
   if (recorded) find("mechanism-line").after(Object.assign(document.createElement("p"), { className: "line", textContent: choices.note }));
   describe();
   become("idle");
@@ -317,7 +328,7 @@ async function open() {
 
 find("table").addEventListener("change", chooseTable);
 find("file").addEventListener("change", openFile);
-for (const id of ["mechanism", "attack"]) find(id).addEventListener("change", describe);
+for (const id of ["mechanism", "attack", "strategy"]) find(id).addEventListener("change", describe);
 for (const id of ["person-number", "known"]) find(id).addEventListener("input", target);
 find("setup").addEventListener("submit", (event) => { event.preventDefault(); if (!find("go").disabled) begin(false); });
 find("go").addEventListener("click", () => begin(false));
@@ -331,7 +342,6 @@ find("reconnect").addEventListener("click", () => source.reconnect());
 find("truth").addEventListener("click", () => {
   const shown = find("truth").getAttribute("aria-pressed") !== "true";
   find("truth").setAttribute("aria-pressed", String(shown));
-  find("truth").textContent = shown ? "Outsider's view" : "Show the truth";
   board.setTruth(shown);
 });
 find("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme !== "dark"));

@@ -21,6 +21,19 @@ export class Recorded {
 
   async table(name) { return (await this.load(this.list.mechanisms[0].file))[0].table; }
 
+  /** Play a run that somebody saved in the live page. */
+  async open(file) {
+    let events = null;
+    try { events = JSON.parse(await file.text()); } catch { /* said below */ }
+    if (!Array.isArray(events) || events[0]?.kind !== "start" || events.at(-1)?.kind !== "end") {
+      throw new Error(`${file.name} is not a run that the lab saved.`);
+    }
+    const name = `saved ${this.kept.size}`;
+    this.kept.set(name, events);
+    this.list.mechanisms.push({ name, file: name, line: events[0].mechanism.line });
+    return { name, table: events[0].table };
+  }
+
   async start(setting, hear) {
     this.stop();
     const chosen = this.list.mechanisms.find((each) => each.name === setting.mechanism);
