@@ -11,19 +11,19 @@ import thinveil
 from thinveil.curator.dataset import Dataset
 from thinveil.language.schema import MISSING, Grid, Schema
 
-COLUMNS = ("age", "postcode", "diagnosis", "admitted")
+COLUMNS = ("age", "diagnosis")
 KNOWN = ("age", "postcode", "job")
 
 FROZEN = {
     # mechanism, k, universe: (queries, rounds) of dataset, columns and attribute
-    ("idp", 1, "unbounded"): ((149_826, 946), (31_910, 29_078), (3_173, 124)),
-    ("idp", 1, "bounded"): ((129_214, 811), (24_784, 22_218), (2_643, 87)),
-    ("idp", 2, "unbounded"): ((150_439, 947), (31_994, 29_190), (3_195, 125)),
-    ("idp", 2, "bounded"): ((129_840, 820), (24_867, 22_324), (2_664, 88)),
-    ("idp", 3, "unbounded"): ((155_741, 964), (31_945, 29_161), (3_276, 129)),
-    ("idp", 3, "bounded"): ((135_052, 834), (24_817, 22_295), (2_738, 90)),
-    ("unprotected", 1, "unbounded"): ((143_563, 960), (31_714, 28_800), (3_111, 130)),
-    ("unprotected", 1, "bounded"): ((122_968, 821), (24_575, 21_931), (2_575, 84)),
+    ("idp", 1, "unbounded"): ((149_826, 946), (2_140, 1_976), (3_173, 124)),
+    ("idp", 1, "bounded"): ((129_214, 811), (1_894, 1_750), (2_643, 87)),
+    ("idp", 2, "unbounded"): ((150_439, 947), (2_122, 1_980), (3_195, 125)),
+    ("idp", 2, "bounded"): ((129_840, 820), (1_878, 1_753), (2_664, 88)),
+    ("idp", 3, "unbounded"): ((155_741, 964), (2_121, 1_976), (3_276, 129)),
+    ("idp", 3, "bounded"): ((135_052, 834), (1_877, 1_752), (2_738, 90)),
+    ("unprotected", 1, "unbounded"): ((143_563, 960), (2_219, 2_060), (3_111, 130)),
+    ("unprotected", 1, "bounded"): ((122_968, 821), (1_968, 1_828), (2_575, 84)),
 }
 
 
