@@ -17,12 +17,8 @@ FEW = people(40)
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = FEW.schema.names
-    lines = [
-        ",".join(names),
-        *(",".join("" if v is None else str(v) for v in row) for row in FEW.rows()),
-    ]
-    Path("people.csv").write_text("\n".join(lines) + "\n")
+    with Path("people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([FEW.schema.names, *FEW.rows()])
 
 
 def audit(*arguments):
