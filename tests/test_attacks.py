@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from thinveil.attacker import adaptive, table, targeted
@@ -36,6 +36,7 @@ from worlds import (
     column_truth,
     domain_of,
     ends,
+    examples,
     inside,
     one_column,
     ranges,
@@ -119,7 +120,7 @@ def watched_attack(attack: Any, world: World) -> tuple[Any, Watched]:
 # ---- whole tables
 
 
-@settings(max_examples=450)
+@examples(450)
 @given(settings_of(), st.data())
 def test_a_table_is_reconstructed(setting: tuple[World, Any], data: st.DataObject) -> None:
     world, strategy = setting
@@ -160,7 +161,7 @@ def looked_at(attack: Any, world: World) -> list[Any]:
 
 
 @pytest.mark.parametrize("strategy", LEARNING, ids=lambda each: each.name)
-@settings(max_examples=60)
+@examples(60)
 @given(worlds(records=6, columns=3), st.data())
 def test_what_is_found_so_far_is_true(
     strategy: Strategy, world: World, data: st.DataObject
@@ -177,7 +178,7 @@ def test_what_is_found_so_far_is_true(
 
 
 @pytest.mark.parametrize("strategy", LEARNING, ids=lambda each: each.name)
-@settings(max_examples=40)
+@examples(40)
 @given(worlds(records=8, columns=3))
 def test_what_is_found_of_columns_so_far_is_true(strategy: Strategy, world: World) -> None:
     rows = rows_of(world.dataset)
@@ -190,7 +191,7 @@ def test_what_is_found_of_columns_so_far_is_true(strategy: Strategy, world: Worl
 # ---- columns and counts
 
 
-@settings(max_examples=350)
+@examples(350)
 @given(settings_of(), st.data())
 def test_columns_are_reconstructed(setting: tuple[World, Any], data: st.DataObject) -> None:
     world, strategy = setting
@@ -206,7 +207,7 @@ def test_columns_are_reconstructed(setting: tuple[World, Any], data: st.DataObje
         assert each.values == column_truth(rows, each.column, each.width)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(settings_of(), st.data())
 def test_counts_are_exact(setting: tuple[World, Any], data: st.DataObject) -> None:
     world, strategy = setting
@@ -292,7 +293,7 @@ def fitting(world: World, person: dict[int, int]) -> list[tuple[int, ...]]:
     ]
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(crowds())
 def test_membership(crowd: Any) -> None:
     world, strategy, people, _ = crowd
@@ -302,7 +303,7 @@ def test_membership(crowd: Any) -> None:
     ]
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(crowds())
 def test_uniqueness(crowd: Any) -> None:
     world, _, people, _ = crowd
@@ -318,7 +319,7 @@ def test_uniqueness(crowd: Any) -> None:
         ]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(crowds(), st.data())
 def test_attributes(crowd: Any, data: st.DataObject) -> None:
     world, strategy, people, rest = crowd
@@ -366,7 +367,7 @@ def test_attributes(crowd: Any, data: st.DataObject) -> None:
         assert sorted(each.prior_failed) == sorted(failed)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(settings_of(columns=3), st.data())
 def test_attributes_of_people_known_to_be_alone(
     setting: tuple[World, Any], data: st.DataObject
@@ -476,7 +477,7 @@ def test_a_prior_saves_questions_where_it_holds(k: int, missing: bool) -> None:
     assert cost((350, 351)) == 4
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(worlds(universes=("bounded",), most_k=0, **TINY))
 def test_protection_by_idp_costs_no_more_questions_for_the_known(world: World) -> None:
     """The paper's point: simulating a question about the data takes one protected answer."""
@@ -491,7 +492,7 @@ def test_protection_by_idp_costs_no_more_questions_for_the_known(world: World) -
 # ---- many searches at once
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(worlds(columns=3), st.randoms(use_true_random=False))
 def test_the_order_of_searches_does_not_matter(world: World, random: Any) -> None:
     columns = list(range(len(world.dataset.schema)))
@@ -509,7 +510,7 @@ def test_the_order_of_searches_does_not_matter(world: World, random: Any) -> Non
     assert runs["straight"][1] == sum(each.meter.queries for each in alone)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(crowds(), st.randoms(use_true_random=False))
 def test_the_order_of_people_does_not_matter(crowd: Any, random: Any) -> None:
     world, strategy, people, rest = crowd
@@ -612,7 +613,7 @@ def test_the_linear_strategy_wants_a_go_ahead() -> None:
     assert next(forced).questions == 1
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(worlds(**TINY))
 def test_the_linear_bound_holds(world: World) -> None:
     assume(all(attribute.lower is not None for attribute in world.dataset.schema))

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from databases import duckdb_counter, sqlite_counter
@@ -16,7 +16,7 @@ from thinveil.curator.counting import Counter, IndexCounter, ScanCounter
 from thinveil.errors import QueryError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of, check_disjoint
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
-from worlds import boxes_of, ends, inside, ranges
+from worlds import boxes_of, ends, examples, inside, ranges
 
 COUNTERS = [ScanCounter, IndexCounter, duckdb_counter, sqlite_counter]
 FAR = LIMIT - 1
@@ -236,7 +236,7 @@ def by_hand(table: Codes, batch: QueryBatch) -> list[int]:
     return [sum(inside(row, box) for box in boxes for row in rows) for boxes in boxes_of(batch)]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(tables_with_batches())
 def test_fast_plain_and_by_hand_agree(case: tuple[Codes, list[QueryBatch]]) -> None:
     table, batches = case
@@ -247,7 +247,7 @@ def test_fast_plain_and_by_hand_agree(case: tuple[Codes, list[QueryBatch]]) -> N
         assert index.count(batch).tolist() == expected
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(tables_with_batches(), st.integers(1, 5))
 def test_the_size_of_chunks_does_not_matter(
     case: tuple[Codes, list[QueryBatch]], chunk: int
@@ -290,7 +290,7 @@ SMALL = st.dictionaries(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.lists(SMALL, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_overlapping_boxes_are_refused_and_disjoint_ones_are_not(unions: list[Boxes]) -> None:
     grid = [(a, b) for a in range(-2, 4) for b in range(-2, 4)]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
@@ -16,6 +16,7 @@ from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
 from thinveil.attacker.priors import CONCENTRATIONS, Spread, log_gamma, ramp, rough
 from thinveil.attacker.search import Rules
 from thinveil.errors import EvidenceError
+from worlds import examples
 
 
 def zone_of(rules: Rules, count: int, b: int) -> int:
@@ -41,7 +42,7 @@ def rows(draw: st.DrawFn) -> tuple[Rules, list[tuple[int, int, int, list[float]]
     return Rules(n, k, bounded=False, hidden=hidden), found
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(rows(), st.booleans())
 def test_counts_against_a_list_of_what_is_possible(case, patient) -> None:
     rules, listed = case
@@ -77,7 +78,7 @@ def test_counts_against_a_list_of_what_is_possible(case, patient) -> None:
     assert settled == {7 * place: row[2] for place, row in enumerate(listed)}
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(rows(), st.integers(2, 8), st.integers(0, 3))
 def test_narrow_counts_are_handed_over(case, width, rounds) -> None:
     rules, listed = case
@@ -158,7 +159,7 @@ def test_ramps() -> None:
     assert ramp(np.array([3, 0, 2])).tolist() == [0, 1, 2, 0, 1]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.lists(
         st.tuples(st.integers(1, 700), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import thinveil
@@ -33,6 +33,7 @@ from worlds import (
     coarse,
     drawn,
     ends,
+    examples,
     inside,
     leaking_claims,
     one_column,
@@ -96,7 +97,7 @@ def distinct(rows: Sequence[Sequence[int]], columns: Sequence[int], widths: Sequ
 # ---- every world
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(worlds(**SMALL), st.data())
 def test_the_distinct_records_of_a_table(world: World, data: st.DataObject) -> None:
     schema = world.dataset.schema
@@ -115,7 +116,7 @@ def test_the_distinct_records_of_a_table(world: World, data: st.DataObject) -> N
     assert set(rows) == distinct(rows_of(world.dataset), found.columns, found.widths)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(worlds(columns=2, records=6, claim=BOOTSTRAPS))
 def test_what_is_found_so_far_exists(world: World) -> None:
     assume(not looks_equal(world))
@@ -135,7 +136,7 @@ def test_what_is_found_so_far_exists(world: World) -> None:
             assert told <= truth
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(worlds(**SMALL), st.data())
 def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> None:
     schema = world.dataset.schema
@@ -152,7 +153,7 @@ def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> No
         assert each.values == [(value, 1) for (value,) in sorted(truth)]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(worlds(**SMALL), st.data())
 def test_none_some_or_all(world: World, data: st.DataObject) -> None:
     columns = data.draw(
@@ -193,7 +194,7 @@ def fitting(world: World, person: dict[int, int]) -> list[tuple[int, ...]]:
     return [row for row in rows_of(world.dataset) if person.items() <= dict(enumerate(row)).items()]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(crowds())
 def test_membership(crowd: Any) -> None:
     world, people, _ = crowd
@@ -203,7 +204,7 @@ def test_membership(crowd: Any) -> None:
         assert [each.present for each in found.people] == present
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(crowds(), st.data())
 def test_the_values_of_people(crowd: Any, data: st.DataObject) -> None:
     world, people, rest = crowd

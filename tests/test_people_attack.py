@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from thinveil.attacker import people
@@ -28,6 +28,7 @@ from worlds import (
     boxes_of,
     coarse,
     column_truth,
+    examples,
     rows_of,
     values_of,
     worlds,
@@ -111,7 +112,7 @@ def crowds(draw: st.DrawFn, **limits: Any) -> tuple[World, list[dict[int, int]],
     return world, asked, wanted, {"widths": widths, "priors": priors}
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(crowds(), st.sampled_from([None, None, None, PLAIN]))
 def test_everybody_is_found(crowd: Any, thrift: Thrift | None) -> None:
     world, asked, wanted, options = crowd
@@ -120,7 +121,7 @@ def test_everybody_is_found(crowd: Any, thrift: Thrift | None) -> None:
         assert target.constant() == []
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(crowds(records=7, columns=3, domain=5, claim=st.sampled_from(LEAKING)))
 def test_everybody_is_found_by_repeated_questions(crowd: Any) -> None:
     world, asked, wanted, options = crowd
@@ -254,7 +255,7 @@ def chains(known: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[Believ
     return Believed(lessons), lessons
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_joint_questions_find_every_record(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import thinveil
@@ -31,6 +31,7 @@ from worlds import (
     attack_with,
     claims,
     column_truth,
+    examples,
     leaking_claims,
     one_column,
     ranges,
@@ -74,7 +75,7 @@ def spread(ladders: Ladders, row: int, dense: Dense) -> np.ndarray:
     return shares / shares.sum()
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data())
 def test_ladders_equal_a_dense_belief(data: st.DataObject) -> None:
     many = data.draw(st.integers(1, 4))
@@ -204,7 +205,7 @@ def test_count_beliefs_equal_a_dense_posterior(claim: Claim, epsilon: float) -> 
             assert 0 < share[row] <= 1 + 1e-12
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.sampled_from(sorted(FACES)), st.data())
 def test_questions_about_counts_are_possible_and_tell_something(
     name: str, data: st.DataObject
@@ -319,7 +320,7 @@ def attacked(attack: Any, world: World) -> Any:
     return ended.found
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(worlds(columns=3, records=9, claim=COUNTING), st.data())
 def test_a_table_is_reconstructed(world: World, data: st.DataObject) -> None:
     schema = world.dataset.schema
@@ -338,7 +339,7 @@ def test_a_table_is_reconstructed(world: World, data: st.DataObject) -> None:
     assert rebuilt == table_truth(world.dataset, found.columns, found.widths)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(worlds(columns=2, records=8, claim=COUNTING))
 def test_columns_and_people(world: World) -> None:
     schema, rows = world.dataset.schema, rows_of(world.dataset)
@@ -356,7 +357,7 @@ def test_columns_and_people(world: World) -> None:
         assert [part.values for part in each.values] == [column_truth(mine, 1)]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(worlds(columns=2, records=7, claim=COUNTING))
 def test_what_is_found_so_far_is_true(world: World) -> None:
     looks = []

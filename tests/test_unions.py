@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinveil.curator.counting import IndexCounter, ScanCounter
@@ -20,7 +20,7 @@ from thinveil.language.claims import Universe, idp
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, check_disjoint
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Grid, Schema
-from worlds import boxes_of, ends, schemas
+from worlds import boxes_of, ends, examples, schemas
 
 Range = tuple[int, int]
 Box = dict[int, Range]
@@ -124,7 +124,7 @@ def check(batch: QueryBatch) -> None:
             check_disjoint(batch)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(unions(), st.sampled_from([1, 1000]))
 def test_overlaps_are_found_as_by_comparing_all_pairs(batch: QueryBatch, look: int) -> None:
     with mock.patch.object(queries, "_LOOK", look):
@@ -203,7 +203,7 @@ def test_a_union_of_thousands_of_boxes_of_any_shape_is_checked(overlapping: bool
 # ---- constants
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_constants_equal_exact_volumes(data: st.DataObject) -> None:
     universe: Universe = data.draw(st.sampled_from(["bounded", "unbounded"]))
@@ -264,7 +264,7 @@ def test_large_codes_do_not_hide_that_a_union_holds_everything() -> None:
 # ---- counts
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_both_counters_count_the_same(data: st.DataObject) -> None:
     code = st.one_of(st.integers(-3, 3), st.sampled_from([MISSING, LIMIT - 1, 1 - LIMIT, 10**12]))
@@ -275,7 +275,7 @@ def test_both_counters_count_the_same(data: st.DataObject) -> None:
         assert index.count(batch).tolist() == scan.count(batch).tolist()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.booleans())
 def test_both_counters_count_the_same_where_most_records_stand_alone(
     seed: int, records: int, values: int, one_start: bool

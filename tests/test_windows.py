@@ -84,7 +84,7 @@ def test_true_values_come_out_whatever_the_priors(k, hidden, widest):
         return
     for seed in range(4 * SCALE + 1):
         rng = np.random.default_rng(seed)
-        size = 150 if COMPILED else 20
+        size = 80 if COMPILED else 20
         truth, base, most, pmf = unknowns(rng, size, widest)
         n = int((base + most).sum()) + seed
         windows = Windows(records=n, k=k, hidden=hidden, windows=4, states=16 << 2 * seed // 2)
