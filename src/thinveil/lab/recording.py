@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ NOTE: Final = (
     "yourself, install thinveil[lab] and run: thinveil lab"
 )
 PAGE: Final = "recorded.html"
+MODULES: Final = ("words", "model", "gauges", "board", "drawer", "live", "recorded", "main")
+"""The modules of the page, each after those that it imports."""
 
 
 def record(**asked: Any) -> list[str]:
@@ -40,10 +43,10 @@ def record(**asked: Any) -> list[str]:
 
 
 def recordings() -> dict[str, str]:
-    """Return the recordings and the list of them, by file name."""
-    runs = {
-        f"{name}.json": "[\n" + ",\n".join(record(**setting)) + "\n]\n" for name, _, setting in RUNS
-    }
+    """Return the recordings and the list of them, as scripts by file name.
+
+    A page that was opened from a disk may load scripts, and nothing else.
+    """
     listed = {
         "tables": [{"name": f"people-{PEOPLE}", "title": f"{PEOPLE} made-up people"}],
         "mechanisms": [
@@ -51,7 +54,7 @@ def recordings() -> dict[str, str]:
                 "name": name,
                 "title": title,
                 "line": MECHANISM_LINES[str(setting["mechanism"])],
-                "file": f"{name}.json",
+                "file": name,
             }
             for name, title, setting in RUNS
         ],
@@ -60,14 +63,45 @@ def recordings() -> dict[str, str]:
         "usual": {"epsilon": "1e-10", "strategy": "adaptive", "speed": SPEED},
         "note": NOTE,
     }
-    return {"index.json": json.dumps(listed, indent=1) + "\n", **runs}
+    written = {"index": json.dumps(listed, indent=1)}
+    for name, _, setting in RUNS:
+        written[name] = "[\n" + ",\n".join(record(**setting)) + "\n]"
+    return {
+        f"{name}.js": f"(globalThis.thinveilRecordings ??= {{}})[{name!r}] = {text};\n"
+        for name, text in written.items()
+    }
+
+
+def bundle() -> bytes:
+    """Return the page's modules as one plain script, which also runs from a disk."""
+    parts = ['"use strict";', "const modules = {};"]
+    for name in MODULES:
+        source = static_files()[f"{name}.js"].decode()
+        exported = re.findall(r"^export (?:const|function|class) (\w+)", source, re.MULTILINE)
+        source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
+        source = re.sub(
+            r'^import (\{[^}]*\}) from "\./(\w+)\.js";$',
+            r"const \1 = modules.\2;",
+            source,
+            flags=re.MULTILINE,
+        )
+        told = ", ".join(exported)
+        parts.append(f"modules.{name} = (() => {{\n{source}return {{ {told} }};\n}})();")
+    return ("\n".join(parts) + "\n").encode()
 
 
 def page() -> dict[str, bytes]:
     """Return the files of the page that plays recordings, by path."""
-    found = {f"static/{name}": content for name, content in static_files().items()}
-    live = found.pop("static/index.html")
-    return {PAGE: live.replace(b'data-mode="live"', b'data-mode="recorded"'), **found}
+    live = static_files()
+    whole = live["index.html"]
+    for old, new in (
+        (b'data-mode="live"', b'data-mode="recorded"'),
+        (b'type="module" src="static/main.js"', b'defer src="static/bundle.js"'),
+    ):
+        assert old in whole
+        whole = whole.replace(old, new)
+    kept = {f"static/{name}": live[name] for name in ("icon.svg", "lab.css")}
+    return {PAGE: whole, "static/bundle.js": bundle(), **kept}
 
 
 def write(folder: Path) -> int:

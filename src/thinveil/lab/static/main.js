@@ -241,8 +241,8 @@ function draw() {
   find("n-rounds").textContent = count(run.rounds);
   find("n-claimed").textContent = spelled(claimed);
   const people = going ? run.size : table?.rows.length ?? 0, cells = goal();
-  find("n-people").textContent = `${count(run.people)} of ${count(people)}`;
-  find("n-values").textContent = `${count(run.values)} of ${count(cells)}`;
+  find("n-people").textContent = going && run.start.attack !== "dataset" ? "–" : `${count(run.people)} of ${count(people)}`;
+  find("n-values").textContent = cells ? `${count(run.values)} of ${count(cells)}` : "–";
   find("n-guessed").textContent = baseline();
   find("phase").textContent = !going ? "Nothing was asked yet." : run.end ? "The run has ended." : state === "paused" ? `Paused. ${phase(run.label)}` : `${phase(run.label)} …`;
   const last = run.questions.at(-1);

@@ -1,6 +1,8 @@
 // What is known of a run: events go in, numbers and cells come out. No page, no network.
 
-export const UNKNOWN = 0, RIGHT = 1, WRONG = 2;
+export const UNKNOWN = 0;
+export const RIGHT = 1;
+export const WRONG = 2;
 export const FORMAT = 1;
 const FEW = 2;
 
