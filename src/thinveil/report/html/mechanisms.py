@@ -159,7 +159,7 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
                     {"filter": "datum.share <= 0.6"},
                     {"calculate": "max(datum.share, datum.guess, datum.told || 0)", "as": "end"},
                 ],
-                "mark": {"type": "text", "align": "left", "dx": 7, "color": "var(--ink)"},
+                "mark": {"type": "text", "align": "left", "dx": 11, "color": "var(--ink)"},
                 "encoding": {
                     "x": {"field": "end", "type": "quantitative"},
                     "text": {"field": "text"},

@@ -162,7 +162,7 @@ def questions(run: Mapping[str, Any]) -> Picture:
     first = most[0]
     title = f"Most questions went to one attribute: {first}"
     if asked[first] <= total / 2 or len(asked) == 1:
-        title = f"Questions went to {many(len(asked), 'attribute')}, most of them to {first}"
+        title = f"Questions went to {many(len(asked), 'attribute')}; {first} took the most"
     if len(asked) == 1:
         title = f"All questions were about {first}"
     by = run.get("by_attribute") or []

@@ -224,6 +224,7 @@ def provenance(run: Mapping[str, Any]) -> Html:
     network, finished = run["network"], made["finished"]
     trips = "" if network is None else f"{network['trips']:,}, median {network['median_ms']:.1f} ms"
     digest = made["transcript_sha256"]
+    trials = (run["membership"] or {}).get("transcripts_sha256")
     rows: list[tuple[str, Any]] = [
         ("Command", code(made["command"]) if made["command"] else "called from Python"),
         ("Options that were set", data(options) if options else ""),
@@ -234,6 +235,7 @@ def provenance(run: Mapping[str, Any]) -> Html:
         ("Took", f"{run['seconds']:,.2f} seconds" if run["seconds"] is not None else ""),
         ("Ended", run["ended"]),
         ("Transcript (SHA-256)", code(digest) if digest else "none"),
+        ("Transcripts of the trials (SHA-256)", code(trials) if trials else ""),
         ("Transcript file", run["transcript"]),
         ("Round trips", trips),
     ]
