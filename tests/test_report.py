@@ -79,6 +79,8 @@ def results(name: str) -> dict[str, Any]:
         "idp-noisy": {"mechanism": "idp-noisy", "attack": "dataset"},
         "bdp": {"mechanism": "bdp"},
         "honest": {"mechanism": "dp-laplace", "trials": 20},
+        "idp-binary": {"mechanism": "idp-binary"},
+        "loud": {"mechanism": "dp-laplace", "epsilon_per_query": "5"},
         "unprotected": {"mechanism": "unprotected"},
         "attribute": {"attack": "attribute", "known": known},
         "count": {"attack": "count", "known": {"age": "30..60"}},
@@ -88,7 +90,8 @@ def results(name: str) -> dict[str, Any]:
         "early": {"cap": "2e-8"},
         "service": {},
     }[name]
-    held = {"service": target, "idp-noisy": thinveil.people(24)}.get(name, people)
+    few = dict.fromkeys(("idp-noisy", "idp-binary", "loud"), thinveil.people(24))
+    held = {"service": target, **few}.get(name, people)
     verdict = thinveil.audit(held, exhibits=name != "service", **how)
     shown = examples(verdict, people) if name == "idp" else None
     return {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": shown}
@@ -167,6 +170,10 @@ def test_what_the_pages_say():
     assert "This does not refute the claim: Individual DP promises less" in recovered
     assert "more trials raise this ceiling" in recovered
     assert "times as noisy next to the count" in said("idp-noisy")
+    assert "Answers that change show where the count is" in said("idp-binary")
+    assert "the step from yes to no is the count" in said("unprotected")
+    assert "small enough for repeated answers to show the step" in said("loud")
+    assert 'class="tone-leak"' not in page(results("loud"))
     assert "different records" in said("bdp")
     assert "The run ended early: the cap on the claimed loss" in said("early")
     assert "not scored" in said("service")

@@ -7,7 +7,7 @@ from typing import Any
 
 from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, Table, bullets, code, data, joined, paragraph, tag
-from thinveil.report.html.masking import MASK
+from thinveil.report.html.masking import MASK, TARGETED
 from thinveil.report.html.spelling import amount, many, spelled, sureness
 
 
@@ -168,7 +168,7 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
         lines.append("What was found was compared with the true table after the last question.")
     else:
         lines.append("The true table was not at hand, so what was found could not be checked.")
-    if run["bits"]:
+    if run["bits"] and not (run["masked"] and run["attack"] in TARGETED):
         lines.append(f"What was found is {amount(run['bits'])} bits long, {run['bits_basis']}.")
     return bullets(lines)
 

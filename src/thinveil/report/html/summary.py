@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from thinveil.report.html.markup import Html, paragraph, tag
 from thinveil.report.html.masking import TARGETED
+from thinveil.report.html.prose import family
 from thinveil.report.html.spelling import amount, loss, many, percent
 
 UNSCORED: Final = "not scored: the true table was not at hand"
@@ -31,7 +32,7 @@ def verdict(run: Mapping[str, Any]) -> Html:
     rows = (
         (
             "Claimed loss",
-            loss(None if claimed is None else float(f"{claimed:.3g}")),
+            loss(None if claimed is None else float(f"{claimed:.4g}")),
             "no protection is claimed"
             if claimed is None
             else f"epsilon, {_whole(run)}; {run['budget'] or ''}".rstrip("; "),
@@ -144,4 +145,5 @@ def tone(run: Mapping[str, Any]) -> str:
         beyond = every = bool(trial) and trial["epsilon_at_least"] > 0
     if not beyond:
         return "open"
-    return "leak" if every and run["ended"] == "complete" else "part"
+    admitted = family(str(run["mechanism"])) == "dp"  # it says itself how much it has lost
+    return "leak" if every and run["ended"] == "complete" and not admitted else "part"

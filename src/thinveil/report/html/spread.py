@@ -1,0 +1,154 @@
+"""Where every answer is noisy: how large the noise is at each threshold, and around what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+from thinveil.report.html.markup import Table
+from thinveil.report.html.pictures import Key, Panel, Picture, Spec
+from thinveil.report.html.spelling import many, size
+from thinveil.report.html.thresholds import HEIGHT, QUESTION, about, axis, named, place
+
+_DEVIATION: Final = 1.6
+"""The deviation of a median of noise, beside its typical size and times the root of how many.
+
+It is 1.44 for Laplace noise and 1.57 for Cauchy noise.
+"""
+_SIGMAS: Final = 5
+"""How many deviations a difference must have to count as one."""
+
+Row = dict[str, Any]
+
+
+def picture(stairs: Mapping[str, Any]) -> Picture:
+    """Draw how large the noise is; or what lies behind it, where that shows instead."""
+    rows = [_row(stairs, each) for each in stairs["points"]]
+    near, far = ([row for row in rows if row["near"] is side] for side in (True, False))
+    noisier = bool(near and far) and _larger(near, far)
+    levels = not noisier and _levels_differ(rows)
+    what = "level" if levels else "size"
+    title, told = _told(near, far, noisier, levels)
+    words = "middle of the answers" if levels else "typical size of the noise"
+    unit = 1.0
+    if not levels:
+        unit = 10.0 ** (3 * math.floor(math.log10(max(row["size"] for row in rows)) / 3))
+    repeats = many(stairs["repeats"], "answer")
+    table = Table(
+        f"The {words} in {repeats} at every threshold",
+        ("Threshold b", "Answers", "Typical size of the noise", "Middle of the answers"),
+        [
+            (named(stairs, each), row["answers"], size(row["size"]), size(row["level"]))
+            for each, row in zip(stairs["points"], rows, strict=True)
+        ],
+        frozenset({1, 2, 3}),
+    )
+    label = (
+        f"The {words} in {repeats} at each of {many(len(rows), 'threshold')}: about "
+        f"{size(_mean(far, what))}"
+        + (f" elsewhere and {size(_mean(near, what))} next to the count." if near else ".")
+    )
+    keys = [Key("dot", "blue", f"{words}, elsewhere" if near else words)]
+    if near:
+        keys.insert(0, Key("dot", "red", f"{words}, next to the count"))
+    return Picture(
+        "staircase",
+        title,
+        f"{QUESTION} Each question is asked {stairs['repeats']:,} times. {told}",
+        (Panel(_spec(stairs, rows, what, words, unit), label),),
+        table,
+        (*keys, Key("stem", "blue", "how sure it is: two standard errors to each side")),
+        about(stairs),
+    )
+
+
+def _row(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> Row:
+    """Return the middle of the answers to a question, and how far from it they usually are."""
+    k = stairs["k"] or 1
+    level = median(each["answers"])
+    return {
+        "x": each[place(stairs)],
+        "level": level,
+        "size": median(abs(answer - level) for answer in each["answers"]),
+        "near": each["step"] is not None and -k <= each["step"] < k,
+        "answers": len(each["answers"]),
+    }
+
+
+def _spec(
+    stairs: Mapping[str, Any], rows: Sequence[Row], what: str, words: str, unit: float
+) -> Spec:
+    drawn = []
+    for row in rows:
+        error = 2 * _DEVIATION * row["size"] / math.sqrt(row["answers"])
+        low, high = row[what] - error, row[what] + error
+        low = low if what == "level" else max(0.0, low)
+        drawn.append({**row, "y": row[what] / unit, "low": low / unit, "high": high / unit})
+    title = words if unit == 1 else f"{words}, in {size(unit).removeprefix('1 ')}s"
+    y: dict[str, Any] = {"type": "quantitative", "title": title}
+    if what == "size":
+        y["scale"] = {"domainMin": 0}
+    colour = {"condition": {"test": "datum.near", "value": "var(--red)"}, "value": "var(--blue)"}
+    return {
+        "height": HEIGHT,
+        "data": {"values": drawn},
+        "encoding": {"x": axis(stairs), "color": colour},
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
+                "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+                "encoding": {"y": {"field": "y", **y}},
+            },
+        ],
+    }
+
+
+def _mean(rows: Sequence[Row], what: str = "size") -> float:
+    return sum(float(row[what]) for row in rows) / max(len(rows), 1)
+
+
+def _told(near: Sequence[Row], far: Sequence[Row], noisier: bool, levels: bool) -> tuple[str, str]:
+    """Say what the answers show, as far as it is beyond chance."""
+    if noisier:
+        times = _mean(near) / _mean(far)
+        return (
+            f"Every answer is noisy, but {times:.1f} times as noisy next to the count",
+            "The noise is larger next to the true count, so its size gives the count away.",
+        )
+    if levels:
+        return (
+            "The noise is small enough for repeated answers to show the step",
+            "At so large a loss for each answer the true yes or no shows behind the noise.",
+        )
+    rows = sorted((*near, *far), key=lambda row: float(row["size"]))
+    if _larger(rows[-1:], rows[:1]):
+        return (
+            "The size of the noise differs between thresholds",
+            "Where the size of the noise depends on the threshold, it can tell something.",
+        )
+    return (
+        "The noise looks equally large at every threshold: no count shows",
+        "In these answers the size of the noise does not depend on the threshold.",
+    )
+
+
+def _larger(some: Sequence[Row], others: Sequence[Row]) -> bool:
+    """Tell whether noise is larger in some rows than in others, beyond chance."""
+    large, small = _mean(some), _mean(others)
+    if not small or not large:
+        return large > small
+    chance = sum(1 / sum(row["answers"] for row in side) for side in (some, others))
+    return math.log(large / small) > _SIGMAS * _DEVIATION * math.sqrt(chance)
+
+
+def _levels_differ(rows: Sequence[Row]) -> bool:
+    """Tell whether the middle of the answers differs between thresholds, beyond chance."""
+    ordered = sorted(rows, key=lambda row: float(row["level"]))
+    low, high = ordered[0], ordered[-1]
+    chance = sum(row["size"] ** 2 / row["answers"] for row in (low, high))
+    return bool(high["level"] - low["level"] > _SIGMAS * _DEVIATION * math.sqrt(chance))
