@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -586,6 +587,10 @@ def test_everything_is_recovered_before_everybodys_eyes(page: Any) -> None:
     assert float(meter.get_attribute("aria-valuenow")) < 1e-6
     assert page.locator("#recovered").get_attribute("aria-valuenow") == "1"
     assert "seed=0" in page.inner_text("#provenance")
+    with page.expect_download() as download:
+        page.click("#save")
+    saved = json.loads(Path(download.value.path()).read_text())
+    assert saved == [json.loads(each) for each in recording.record(k=3)]
     assert page.watched.complaints == []
 
 
@@ -704,6 +709,45 @@ def test_two_tabs_run_side_by_side(page: Any, browser: Any, lab: Labs) -> None:
         page.select_option("#speed", "0")
         assert "recovered all 30" in ended(page)
         assert other.inner_text("#n-questions") != page.inner_text("#n-questions")
+
+
+def test_many_tabs_share_the_connections_of_one_browser(page: Any, lab: Labs) -> None:
+    """A browser has six connections for all tabs; more runs than that can still be driven."""
+    tabs = [page, *(page.context.new_page() for _ in range(6))]
+    for tab in tabs:
+        if tab is not page:
+            tab.goto(lab.address)
+            tab.wait_for_selector("body[data-state=idle] tbody tr")
+        tab.bring_to_front()  # others are drawn once a second
+        tab.click("#step")
+        until(tab, lambda tab=tab: number(tab, "rounds") == 1)
+    page.bring_to_front()
+    page.click("#step")
+    until(page, lambda: number(page, "rounds") == 2)
+    for tab in tabs:
+        assert tab.is_hidden("#lost")
+        tab.close()
+    until_watched(lab, 0)
+
+
+def until_watched(lab: Labs, number: int) -> None:
+    """Wait until so many streams are open."""
+    for _ in range(200):
+        if lab.runs.watchers == number:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{lab.runs.watchers} streams are open")
+
+
+def test_a_stream_that_nobody_hears_is_closed(lab: Labs) -> None:
+    with lab.client() as client:
+        before = lab.runs.watchers
+        run = client.post("/api/runs", json={"table": "people-12", "paused": True}).json()["run"]
+        with client.stream("GET", f"/api/runs/{run}/events") as stream:
+            next(stream.iter_text())
+            until_watched(lab, before + 1)
+        until_watched(lab, before)
+        client.delete(f"/api/runs/{run}")
 
 
 def test_a_server_that_is_gone_is_said_and_found_again(browser: Any) -> None:

@@ -11,6 +11,7 @@ holds anything of a table.
 import asyncio
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import cache
@@ -46,6 +47,8 @@ HEADERS: Final = {
 _LOOK: Final = 0.04  # seconds between two looks for new events
 _BEAT: Final = 10.0  # seconds between two signs of life
 _SWEEP: Final = 5.0
+_SHARED: Final = 4  # a browser opens six connections to one place at most, for all its tabs
+_TURN: Final = 0.25  # seconds that a stream lasts where there are more
 _CLOSED: Final = (
     "<!doctype html><title>thinveil lab</title><h1>This page needs its key</h1>"
     "<p>Open the whole address that <code>thinveil lab</code> printed, with the part after the "
@@ -229,7 +232,7 @@ def app_of(
         if not after.lstrip("-").isascii() or not after.lstrip("-").isdigit() or len(after) > 12:
             raise UsageError("the number of the last event is a whole number")
         runs[name]  # a run that is gone is refused before the stream begins
-        stream = _stream(runs, name, int(after) + 1, leaving)
+        stream = _stream(request, runs, name, int(after) + 1, leaving)
         return StreamingResponse(stream, media_type="text/event-stream")
 
     return app
@@ -294,13 +297,16 @@ async def _plain(request: Any) -> dict[str, Any]:
 
 
 async def _stream(
-    runs: Sessions, name: str, first: int, leaving: Callable[[], bool]
+    request: Any, runs: Sessions, name: str, first: int, leaving: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """Send events as they come; the number of each lets a browser go on where it was."""
     with suppress(Gone), runs.watching(name) as run:
         quiet = 0.0
+        began = time.monotonic()
         yield ": here\n\n"
-        while not leaving():
+        while not leaving() and not await request.is_disconnected():
+            if runs.watchers > _SHARED and time.monotonic() - began > _TURN:
+                return  # the page comes back soon, and others get their turn
             done = run.done
             fresh = run.since(first)
             if fresh:

@@ -93,6 +93,12 @@ class Sessions:
                 kept.watchers -= 1
                 kept.seen = self.clock()
 
+    @property
+    def watchers(self) -> int:
+        """How many streams are open."""
+        with self._lock:
+            return sum(each.watchers for each in self._kept.values())
+
     def close(self, name: str) -> None:
         """Stop a run and forget it, if it is known."""
         with self._lock:

@@ -205,12 +205,12 @@ function ended(event) {
   if (failed) alarm(new Error(event.sentence));
   const nothing = event.ending === "undecided";
   find("verdict").textContent = failed ? "" : nothing
-    ? `The attack failed. No usable difference found in ${count(event.answers)} answers: the noise is the same whatever the table says.`
+    ? `The attack failed. No usable difference found in ${count(event.answers)} answers${run.law.leaks ? "." : ": the noise is the same whatever the table says."}`
       + (run.values ? ` ${count(run.values)} values had been recovered before.` : " The table stays closed.")
     : event.sentence;
-  const { claimed } = event;
-  if (claimed > 1 && !nothing) find("verdict").append(` A claimed loss of ${spelled(claimed)} promises nothing: the curator said so.`);
-  find("verdict").className = `verdict ${failed ? "" : nothing ? "safe" : claimed === null || claimed > 1 ? "open" : "broken"}`;
+  const { claimed } = event, found = run.values || Object.keys(run.person).length;
+  if (claimed > 1 && !nothing && !failed) find("verdict").append(` A claimed loss of ${spelled(claimed)} promises nothing: the curator said so.`);
+  find("verdict").className = `verdict ${failed ? "" : nothing ? "safe" : claimed === null || claimed > 1 || !found ? "open" : "broken"}`;
 }
 
 /** Say that the server is gone, or (null) that it is back. */
@@ -331,7 +331,6 @@ find("file").addEventListener("change", openFile);
 for (const id of ["mechanism", "attack", "strategy"]) find(id).addEventListener("change", describe);
 for (const id of ["person-number", "known"]) find(id).addEventListener("input", target);
 find("setup").addEventListener("submit", (event) => { event.preventDefault(); if (!find("go").disabled) begin(false); });
-find("go").addEventListener("click", () => begin(false));
 find("pause").addEventListener("click", togglePause);
 find("step").addEventListener("click", () => step("round"));
 find("one").addEventListener("click", () => step("question"));
