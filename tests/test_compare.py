@@ -329,5 +329,3 @@ def test_the_page_runs(tmp_path, capsys):
         for picture in Path().glob("*.png"):
             picture.unlink()
         assert capsys.readouterr().out
-    for block in re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL):
-        exec(compile(block, "docs/compare.md", "exec"), {})
