@@ -362,7 +362,7 @@ def test_command(tmp_path, capsys, monkeypatch):
 
 DRAWN = """() => [...document.querySelectorAll('.chart')].map(place => {
   const svg = place.querySelector('svg'), box = svg && svg.getBoundingClientRect();
-  return svg ? {height: box.height, right: box.right, label: svg.getAttribute('aria-label'),
+  return svg ? {hidden: [...svg.children].every(part => part.ariaHidden === 'true'), height: box.height, right: box.right, label: svg.getAttribute('aria-label'),
     marks: svg.querySelectorAll('[class*="mark-"] path, [class*="mark-"] text').length} : null;
 })"""
 
@@ -383,6 +383,7 @@ def test_in_a_browser(tmp_path):
                     assert chart["height"] > 80
                     assert chart["right"] <= width
                     assert chart["marks"] > 3
+                    assert chart["hidden"]
                     assert re.search(r"\d", chart["label"])
                 assert tab.evaluate("document.documentElement.scrollWidth") == width
                 inks.append(

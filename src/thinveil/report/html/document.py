@@ -24,6 +24,7 @@ from thinveil.report.html.pictures import left_out
 from thinveil.report.html.sections import section
 
 _SCRIPTS: Final = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
+_NO_SCRIPT: Final = "Pictures need JavaScript. The tables beneath each of them say the same."
 _COMPARE: Final = "thinveil compare TABLE --risk --json compare.json"
 _ADDED: Final = "thinveil report run.json --comparison compare.json"
 
@@ -51,6 +52,7 @@ def page(
         tag(
             "main",
             summary.verdict(plain),
+            tag("noscript", paragraph(_NO_SCRIPT, class_="left-out")),
             tag(
                 "nav",
                 tag("h2", "Contents", id="contents-title"),

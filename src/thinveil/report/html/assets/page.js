@@ -40,6 +40,7 @@
     const svg = place.querySelector("svg");
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", place.dataset.label);
+    for (const part of svg.children) part.setAttribute("aria-hidden", "true");
   };
 
   const scripts = [...document.querySelectorAll('script[type="application/json"][data-for]')];
