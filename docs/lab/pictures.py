@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from browser import chromium, page_of, until  # noqa: E402
-from test_lab import ended, go, number, serving  # noqa: E402
+from labs import ended, go, number, serving  # noqa: E402
 from thinveil.lab.app import app_of, new_key  # noqa: E402
 from thinveil.lab.tables import Tables  # noqa: E402
 
