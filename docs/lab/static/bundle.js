@@ -1074,7 +1074,7 @@ async function open() {
     find("file-label").firstChild.textContent = "Open a saved run";
     find("file").accept = ".json";
   }
-  if (recorded) find("mechanism-line").after(Object.assign(document.createElement("p"), { className: "line", textContent: choices.note }));
+  if (recorded) find("mechanism-line").after(Object.assign(document.createElement("p"), { className: "line whole", textContent: choices.note }));
   describe();
   become("idle");
   await chooseTable();
