@@ -486,7 +486,7 @@ def test_answers_for_each_question_of_the_published_search(mechanism: str, most:
 )
 def test_a_sample_of_the_bank_table(mechanism: str, k: int, bank: Dataset) -> None:
     """Part of what `python -m bench soak` runs for ten seeds."""
-    rows = np.random.default_rng(k).choice(bank.records, 2000, replace=False)
+    rows = np.random.default_rng(k).choice(bank.records, 800, replace=False)
     sample = Dataset(bank.schema, bank.codes[rows])
     verdict = thinveil.audit(sample, mechanism=mechanism, k=k, seed=k)
     assert verdict.run.ending == "complete"
