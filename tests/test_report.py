@@ -277,7 +277,7 @@ HOSTILE = (
     "</script><script>alert(1)</script>",
     "\"quoted' & <b>bold</b>",
     "\u202eright to left",
-    "a.b[0]",
+    "a.b[0]" + "x" * 150,
 )
 
 
@@ -362,7 +362,8 @@ def test_command(tmp_path, capsys, monkeypatch):
 
 DRAWN = """() => [...document.querySelectorAll('.chart')].map(place => {
   const svg = place.querySelector('svg'), box = svg && svg.getBoundingClientRect();
-  return svg ? {hidden: [...svg.children].every(part => part.ariaHidden === 'true'), height: box.height, right: box.right, label: svg.getAttribute('aria-label'),
+  return svg ? {height: box.height, right: box.right, label: svg.getAttribute('aria-label'),
+    hidden: [...svg.children].every(part => part.ariaHidden === 'true'),
     marks: svg.querySelectorAll('[class*="mark-"] path, [class*="mark-"] text').length} : null;
 })"""
 

@@ -223,7 +223,7 @@ def _write_report(path: str, result: Mapping[str, Any], show_records: bool) -> N
     """Write the report; it takes the place of nothing until it is whole."""
     from thinveil.report.html import page
 
-    write_text(path, page(result, show_records=show_records), "--report")
+    write_text(path, page(result, show_records=show_records), "--report", private=show_records)
 
 
 def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -163,6 +163,8 @@ def questions(run: Mapping[str, Any]) -> Picture:
     title = f"Most questions went to one attribute: {first}"
     if asked[first] <= total / 2 or len(asked) == 1:
         title = f"Questions went to {many(len(asked), 'attribute')}; {first} took the most"
+    if len(asked) > 1 and len(set(asked.values())) == 1:
+        title = f"Questions went equally to {many(len(asked), 'attribute')}"
     if len(asked) == 1:
         title = f"All questions were about {first}"
     by = run.get("by_attribute") or []

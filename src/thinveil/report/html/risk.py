@@ -113,6 +113,8 @@ def _loss_headline(points: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
 
 
 def _by_loss(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    names = dict.fromkeys(run["mechanism"] for run in runs)
+    order = {name: place for place, name in enumerate(names)}
     shares: dict[tuple[str, float], list[float]] = {}
     for run in runs:
         shares.setdefault((run["mechanism"], run["epsilon"]), []).append(run["records"])
@@ -124,7 +126,7 @@ def _by_loss(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "low": min(each),
             "high": max(each),
         }
-        for (name, epsilon), each in shares.items()
+        for (name, epsilon), each in sorted(shares.items(), key=lambda item: order[item[0][0]])
     ]
 
 

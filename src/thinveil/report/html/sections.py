@@ -157,12 +157,12 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
     if run["accuracy"]:
         sure = sureness(run["accuracy"]["confidence"])
         lines.append(f"Shares come with {sure} intervals. {run['accuracy']['meaning']}")
-        lines += [f"A guesser who {each}." for each in run["accuracy"].get("baselines") or []]
+        lines += [f"One baseline {each}." for each in run["accuracy"].get("baselines") or []]
     if run["membership"]:
         sure = sureness(run["membership"]["confidence"])
         lines.append(
-            f"The rates of the membership trial have Clopper-Pearson intervals: they hold the true "
-            f"rate in at least {sure} of repetitions, and the bound on epsilon with them."
+            "The rates of the membership trial have exact (Clopper-Pearson) intervals, and the "
+            f"bound on epsilon that follows from them holds with at least {sure} confidence."
         )
     if run["records_recovered"] is not None or (run["result"] and run["result"]["checked"]):
         lines.append("What was found was compared with the true table after the last question.")

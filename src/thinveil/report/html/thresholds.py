@@ -51,7 +51,7 @@ def named(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> str:
     if given == "threshold":
         return f"{each['threshold']:,}"
     if given == "part":
-        return f"{each['part']:.0%} of all records"
+        return f"{100 * each['part']:.0f}\u00a0% of all records"
     step = each["step"]
     return "at the count" if step == 0 else f"{abs(step):,} {'above' if step > 0 else 'below'}"
 
@@ -65,4 +65,4 @@ def about(stairs: Mapping[str, Any]) -> str:
         what = f"Asked about: {stairs['predicate']}; {found}."
     claimed = stairs["epsilon_claimed"]
     cost = "no loss is claimed" if claimed is None else f"claimed loss {loss(claimed)}"
-    return f"{what} {many(stairs['queries'] or 0, 'answer')}, {cost}."
+    return f"{what} {many(stairs['queries'] or 0, 'answer')} for this picture alone, {cost}."
