@@ -126,10 +126,21 @@ def test_a_run_is_paused_stepped_and_resumed(page: Any) -> None:
     page.click("#pause")  # resumes
     until(page, lambda: number(page, "rounds") > 3)
     page.click("#pause")
-    page.wait_for_timeout(300)  # what was on its way has arrived
-    before = [number(page, each) for each in ("questions", "rounds", "answers")]
-    page.wait_for_timeout(400)
-    assert [number(page, each) for each in ("questions", "rounds", "answers")] == before
+    page.wait_for_selector("body[data-state=paused]")
+
+    def counters() -> list[int]:
+        return [number(page, each) for each in ("questions", "rounds", "answers")]
+
+    def resting() -> bool:
+        """Tell whether what was on its way has arrived."""
+        last = counters()
+        page.wait_for_timeout(300)
+        return counters() == last
+
+    until(page, resting)
+    before = counters()
+    page.wait_for_timeout(500)
+    assert counters() == before
     page.click("#step")
     until(page, lambda: number(page, "rounds") == before[1] + 1)
     page.select_option("#speed", "0")
