@@ -6,11 +6,10 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-
-import thinveil
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Provenance:
     def to_plain(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return everything as plain JSON values."""
         return {
-            "thinveil": thinveil.__version__,
+            "thinveil": version("thinveil"),
             "python": platform.python_version(),
             "numpy": np.__version__,
             "system": f"{platform.system()} {platform.machine()}",
