@@ -21,6 +21,7 @@ from bench.soaks.openapi import fuzz
 
 import thinveil
 from services import Process, asking, question, served
+from thinveil.commands.main import run as command
 from thinveil.curator.service import Settings
 from thinveil.errors import LedgerError
 from thinveil.language import wire, wire_arrow
@@ -348,7 +349,7 @@ def test_generated_requests_get_documented_replies(tmp_path):
     pytest.importorskip("schemathesis")
     settings = Settings(rate=1e9)
     with served(DATA, thinveil.idp(), tmp_path, {"analyst": "1000000"}, settings) as service:
-        assert fuzz(service.url, service.tokens["analyst"], 250) > 150
+        assert fuzz(service.url, service.tokens["analyst"], 120) > 70
 
 
 def test_a_race_for_one_budget_ends_at_the_cap(tmp_path):
@@ -459,7 +460,7 @@ def serve(folder, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_serve_refuses_what_cannot_be(tmp_path):
+def test_serve_refuses_what_cannot_be(tmp_path, monkeypatch, capsys):
     (tmp_path / "t.csv").write_text("age\n" + "\n".join(map(str, range(30))))
     with Process(tmp_path, "t.csv", "--token-file", "token") as run:
         token = tmp_path / "token"
@@ -473,6 +474,8 @@ def test_serve_refuses_what_cannot_be(tmp_path):
         code, said = serve(tmp_path, "t.csv", "--port", str(run.port), "--ledger", "other")
         assert code == 2
         assert "cannot listen" in said
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("thinveil.commands.serve._run", lambda *_: pytest.fail("it serves"))
     for code, words, arguments in (
         (1, "another table, mechanism or policy", ("t.csv", "--k", "2")),
         (2, "for good", ("t.csv", "--budget", "7")),
@@ -483,8 +486,8 @@ def test_serve_refuses_what_cannot_be(tmp_path):
         (2, "at least 1", ("t.csv", "--largest-batch", "0")),
         (2, "knows no analyst", ("t.csv", "--new-token", "eve")),
     ):
-        assert serve(tmp_path, *arguments)[0] == code
-        assert words in " ".join(serve(tmp_path, *arguments)[1].split())
+        assert command(["serve", "--port", "0", *arguments]) == code
+        assert words in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
@@ -513,7 +516,7 @@ def test_killed_at_random_moments_it_owes_nothing(tmp_path):
     chance = random.Random(0)
     got = {}
     with Process(tmp_path, "--mechanism", "idp-noisy", "--budget", "0.5") as run:
-        for number in range(6):
+        for number in range(4):
             dying = threading.Timer(chance.uniform(0.05, 0.4), run.process.kill)
             dying.start()
             for turn in range(10_000):
@@ -536,7 +539,7 @@ def test_killed_at_random_moments_it_owes_nothing(tmp_path):
             again = run.ask(asking(key, 2, float(epsilon)))
             if again.status_code == 200:
                 got[key] = again.json()["answers"]
-        assert len(got) > 6
+        assert len(got) > 4
         for key, answers in list(got.items())[::7]:
             reply = run.ask(asking(key, 2, float(epsilon))).json()
             assert reply["again"]

@@ -185,6 +185,6 @@ def service_replies(folder: Path) -> Outcome:
     if missing := {200, 401, 402, 409, 413, 415, 422, 429} - statuses:
         outcome.broken.append(f"these statuses never came: {sorted(missing)}")
     outcome.search("the log", served.log.read_text())
-    _, _, errors = finished("audit", served.url, token=served.tokens["ann"])
+    _, _, errors = finished("audit", served.url, "--patience", "0.3", token=served.tokens["ann"])
     outcome.search("an audit of a service that is gone", errors)
     return outcome
