@@ -270,6 +270,9 @@ def test_command_lines_are_masked_by_what_is_known_to_be_harmless():
     assert masked_command("thinveil audit 'postgresql://host/db' --known 'a b=c'") == (
         "thinveil audit postgresql://••• --known •••"
     )
+    assert masked_command("thinveil audit mine:host/secret --truth 'C:\\data\\a.csv'") == (
+        "thinveil audit mine:••• --truth a.csv"
+    )
     assert masked_command("thinveil audit 'unbalanced") == MASK
 
 

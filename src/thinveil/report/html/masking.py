@@ -214,8 +214,13 @@ def _written(value: Any) -> str:
 
 
 def _place(text: str) -> str:
-    found = _ADDRESS.match(text)
-    return f"{found['kind']}://{MASK}" if found else (_name(text) or "")
+    """Return a file's name without its folders, or the kind of an address or of a plug-in."""
+    if found := _ADDRESS.match(text):
+        return f"{found['kind']}://{MASK}"
+    # One letter before a colon is a drive; more are a plug-in, whose address follows.
+    if plugin := re.match(r"[A-Za-z][\w.+-]+:", text):
+        return f"{plugin[0]}{MASK}"
+    return _name(text) or ""
 
 
 def command(line: str, masked: bool = True) -> str:
