@@ -54,7 +54,7 @@ def test_records_are_shown_on_request_only():
 
 
 def test_the_comparison_beside_an_audit_is_real_and_interruptible(monkeypatch):
-    monkeypatch.setattr(evidence, "TOTALS", ("1e-6", "1e3", "1e6"))
+    monkeypatch.setattr(evidence, "TOTALS", ("1e-6", "1e2", "1e3", "1e6"))
     monkeypatch.setattr(evidence, "all_in_order", lambda: (("idp", "dp-laplace"), []))
     options = Options(k=2, most_repeats=64)
     compared, drawn = evidence.beside(FEW, options, lambda meter, about: None)

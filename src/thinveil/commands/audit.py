@@ -130,7 +130,7 @@ _PLAIN_SETTINGS = (
 @click.option(
     "--comparison/--no-comparison",
     default=True,
-    help="Report: try all mechanisms on a sample, too; some seconds. [comparison]",
+    help="Report: try all mechanisms on a sample, too; 10 to 30 s. [comparison]",
 )
 @click.option(
     "--show-records", is_flag=True, help="Report, JSON: some records, true and recovered."

@@ -14,11 +14,11 @@ from thinveil.experiments.curves import Risk
 from thinveil.experiments.outcomes import Comparison
 from thinveil.experiments.risk import TOTALS, risk, sampled
 
-SAMPLE: Final = 200
+SAMPLE: Final = 100
 """How many records of a table the mechanisms are compared on."""
 _PEOPLE: Final = 20
 _RISK_RECORDS: Final = 30
-_EVERY: Final = 2  # every second total loss is enough for a picture
+_EVERY: Final = 3  # every third total loss is enough for a picture
 
 
 def beside(data: Dataset, options: Options, observer: Observer) -> tuple[Comparison, Risk | None]:
