@@ -19,7 +19,14 @@ settings.register_profile(
 settings.register_profile("search", parent=settings.get_profile("thinveil"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thinveil"))
 
+FIRST = ("test_spark.py", "test_docs.py", "test_lab.py", "test_postgres.py", "test_compare.py")
+"""Modules that build something costly for all their tests, such as a Spark session."""
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank-full.csv"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put them first: workers steal tests from the end, and would build it all once more."""
+    items.sort(key=lambda item: item.path.name not in FIRST)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from databases import (
     PLACES,
@@ -42,7 +42,7 @@ from thinveil.curator.sessions import Session
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
 from thinveil.language.queries import Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING
-from worlds import ranges
+from worlds import examples, ranges
 
 SECRET = "s3cr3t"
 
@@ -66,7 +66,7 @@ def held(
 
 
 @on_both
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(content=contents())
 def test_schema_and_codes_are_those_of_memory(place: Place, content: pa.Table) -> None:
     check_codes(place, content)
@@ -77,7 +77,7 @@ def test_a_table_of_every_kind(place: Place) -> None:
 
 
 @on_both
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(case=tables_with_batches())
 def test_counts_are_those_of_a_scan(place: Place, case: tuple[Codes, list[QueryBatch]]) -> None:
     codes, batches = case

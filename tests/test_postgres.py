@@ -9,7 +9,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from databases import (
     Place,
@@ -43,7 +43,7 @@ from thinveil.curator.database import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes, QueryBatch
 from thinveil.language.schema import Grid, Schema
-from worlds import ranges
+from worlds import examples, ranges
 
 CONTRACT = (
     test_a_union_is_the_sum_of_its_boxes,
@@ -118,13 +118,13 @@ def test_a_table_of_every_kind(place: Place) -> None:
     check_every_kind(place)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(content=contents())
 def test_schema_and_codes_are_those_of_memory(place: Place, content: pa.Table) -> None:
     check_codes(place, content)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(case=tables_with_batches())
 def test_counts_are_those_of_a_scan(place: Place, case: tuple[Codes, list[QueryBatch]]) -> None:
     codes, batches = case

@@ -91,7 +91,7 @@ def test_a_table_of_every_kind(held: DatabaseTable) -> None:
 def test_counts_are_those_of_a_scan(held: DatabaseTable) -> None:
     codes = load(mixed(60)).codes
     scan, counter = ScanCounter(codes), held.counter()
-    for batch in batches_for(codes, 1, 6):
+    for batch in batches_for(codes, 1, 3):
         for _ in range(2):
             assert counter.count(batch).tolist() == scan.count(batch).tolist()
 
