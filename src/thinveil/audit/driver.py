@@ -145,7 +145,8 @@ def run(
     answers: Answers | None = None
     about = About()
     key = transcript.header.run if transcript else secrets.token_hex(8)
-    _log.info("asking under %s, with %s", facts.claim.name, schedule.describe())
+    level = logging.DEBUG if transcript is None else logging.INFO  # trials are many short runs
+    _log.log(level, "asking under %s, with %s", facts.claim.name, schedule.describe())
     watched, start = _log.isEnabledFor(logging.DEBUG), time.perf_counter()
     try:
         with _rare_collections() as each_round:
@@ -204,7 +205,7 @@ def run(
     if recorded:
         _restore(target, meter, recorded)
     counted = (meter.rounds, meter.queries, time.perf_counter() - start)
-    _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ending, *counted)
+    _log.log(level, "ended (%s) after %d rounds and %d answers in %.3f s", ending, *counted)
     claimed = own.spent if own is not None and fresh else ledger.spent
     return Run(found, ending, reason, meter, claimed, resumable)
 
