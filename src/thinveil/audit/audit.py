@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import time
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ from thinveil.errors import (
     UsageError,
 )
 from thinveil.language.schema import Schema
+
+_log = logging.getLogger(__name__)
 
 
 def audit(
@@ -133,6 +136,7 @@ def _run(
         attack = attack_on(options, target.facts)
         schedule = options.schedule(target.facts.claim)
         tracer = Tracer(observer)
+        _log.info("asking under %s, with %s", target.facts.claim.name, schedule.describe())
         start = time.perf_counter()
         ended = run(
             attack,
@@ -143,6 +147,8 @@ def _run(
             observer=tracer if options.attack == "dataset" else observer,
         )
         seconds = time.perf_counter() - start
+        counted = (ended.meter.rounds, ended.meter.queries, seconds)
+        _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ended.ending, *counted)
         if ended.ending in ("interrupted", "target") and ended.resumable:
             _keep(recorded)
         verdict = _verdict(options, target, truth, ended, seconds, recorded)
@@ -199,6 +205,7 @@ def _trials_alone(
         claim=facts.claim,
         meter=meter,
     )
+    _log.info("trials of %d answers in %.3f s", meter.queries, time.perf_counter() - start)
     reason = "the trials were interrupted" if trial.interrupted else ""
     ended: Run[Found | None] = Run(
         None, "interrupted" if reason else "complete", reason, meter, meter.spent, resumable=False

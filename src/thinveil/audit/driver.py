@@ -145,9 +145,7 @@ def run(
     answers: Answers | None = None
     about = About()
     key = transcript.header.run if transcript else secrets.token_hex(8)
-    level = logging.DEBUG if transcript is None else logging.INFO  # trials are many short runs
-    _log.log(level, "asking under %s, with %s", facts.claim.name, schedule.describe())
-    watched, start = _log.isEnabledFor(logging.DEBUG), time.perf_counter()
+    watched = _log.isEnabledFor(logging.DEBUG)
     try:
         with _rare_collections() as each_round:
             while True:
@@ -204,8 +202,6 @@ def run(
         resumable = isinstance(error, TargetError)
     if recorded:
         _restore(target, meter, recorded)
-    counted = (meter.rounds, meter.queries, time.perf_counter() - start)
-    _log.log(level, "ended (%s) after %d rounds and %d answers in %.3f s", ending, *counted)
     claimed = own.spent if own is not None and fresh else ledger.spent
     return Run(found, ending, reason, meter, claimed, resumable)
 
