@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,16 @@ def test_a_report_is_written_with_trials_and_without_values(capsys):
     salaries = {str(row[FEW.schema.names.index("salary")]) for row in FEW.rows()} - {"None"}
     assert not [each for each in salaries if each in page]
     assert "The report is in out.html" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are a matter of POSIX")
+def test_nobody_else_reads_results_that_may_hold_values():
+    arguments = ("--no-comparison", "--trials", 0)
+    assert audit("--report", "masked.html", *arguments) == 0
+    assert audit("--report", "shown.html", *arguments, "--show-records") == 0
+    modes = {name: Path(name).stat().st_mode & 0o077 for name in ("run.json", "shown.html")}
+    assert modes == {"run.json": 0, "shown.html": 0}
+    assert Path("masked.html").stat().st_mode & 0o004
 
 
 def test_records_are_shown_on_request_only():

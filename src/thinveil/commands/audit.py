@@ -210,7 +210,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         result["risk"] = None if drawn is None else drawn.to_plain()
     if output:
         write_table(verdict, output)
-    write_json(json_file, result)
+    write_json(json_file, result, private=True)
     show_verdict(console, verdict)
     if report:
         _write_report(report, result, given["show_records"])

@@ -79,16 +79,19 @@ def check_outputs(inputs: Sequence[str | None], **outputs: str | None) -> None:
         taken.add(path.resolve())
 
 
-def write_json(json_file: str | None, content: Any) -> None:
-    """Write a result as JSON where the user wants it."""
+def write_json(json_file: str | None, content: Any, private: bool = False) -> None:
+    """Write a result as JSON where the user wants it, private where it may hold values."""
     if not json_file:
         return
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     if json_file == "-":
         click.echo(text, nl=False)
         return
+    mode = 0o600 if private else 0o666
     try:
-        Path(json_file).write_text(text, encoding="utf-8")
+        whole = os.open(json_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with open(whole, "w", encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise OutputError(f"--json {json_file}: {error.strerror}") from None
 
