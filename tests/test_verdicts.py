@@ -53,7 +53,9 @@ def test_honest_mechanisms_show_no_difference_and_the_sentence_says_no_more(mech
     found = trial(DATA, mechanism=mechanism, trials=20, most_repeats=64)
     assert (found.tpr, found.fpr, found.epsilon_at_least) == (0, 0, 0)
     assert found.undecided == 20
-    assert "20 trials with up to 64 answers each showed no difference" in found.sentence()
+    assert (
+        "no usable difference was found in 20 trials of up to 64 answers each" in found.sentence()
+    )
     assert "at least" not in found.sentence()
 
 
@@ -148,7 +150,7 @@ def test_interrupted_trials_keep_what_was_done():
     assert (found.trials, found.asked_for, found.interrupted) == (10, 50, True)
     verdict = audit(DATA, attack="membership", trials=50, observer=stop)
     assert verdict.exit_code == 3
-    assert "ended early" in verdict.sentence()
+    assert "stopped by hand after 10 of 50" in verdict.sentence()
 
 
 def test_a_table_in_which_nobody_is_alone_is_refused_or_noted():
@@ -166,7 +168,50 @@ def test_a_trial_needs_the_table_itself():
         trial(curator)
     with pytest.raises(UsageError, match="trials need the table"):
         audit(curator, trials=10)
-    assert audit(curator, truth=DATA, trials=10).membership.trials == 10
+    verdict = audit(curator, truth=DATA, trials=10)
+    assert verdict.membership.trials == 10
+    assert "the target itself was not asked" in verdict.membership.sentence()
+    assert "the target itself was not asked" in verdict.to_plain()["membership"]["targets"]
+    alone = audit(Curator(DATA, claim_named("idp")), truth=DATA, attack="membership", trials=10)
+    assert (alone.run.meter.queries, alone.membership.queries) == (0, 10)
+    assert "not asked" not in trial(DATA, trials=10).sentence()
+
+
+def test_too_few_trials_are_not_called_a_null_result():
+    found = trial(DATA, trials=8)
+    assert (found.correct, found.epsilon_at_least, found.ceiling) == (8, 0, 0)
+    said = found.sentence()
+    assert "the attack was right in 8 of 8 trials, which shows no bound above 0" in said
+    assert "so few can show none" in said
+    assert "chance" not in said
+
+
+@pytest.mark.parametrize("limits", [{"max_queries": 5}, {"cap": "1e-9"}])
+def test_trials_in_which_nothing_was_asked_say_so(limits):
+    verdict = audit(DATA, attack="membership", trials=20, mechanism="idp-noisy", **limits)
+    assert verdict.exit_code == 3
+    assert verdict.sentence().startswith("Nothing was asked in 20 trials of membership: ")
+    assert verdict.membership.to_plain()["reason"]
+
+
+def test_whoever_named_the_people_does_not_beat_saying_yes_to_all():
+    whole = [dict(zip(DATA.schema.names, row, strict=True)) for row in DATA.rows()]
+    shares = audit(DATA, attack="membership", known=whole).accuracy.whole
+    assert (shares.right, shares.nothing, shares.marginals) == (80, 80, 80)
+    one = audit(DATA, attack="membership", known=whole[0]).accuracy.whole
+    assert (one.right, one.nothing) == (1, 0.5)
+
+
+def test_a_result_says_that_its_schema_came_from_the_table(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text("name,age\n" + "".join(f"p{i},{i}\n" for i in range(24)))
+    verdict = audit(path)
+    assert "taken from the table" in verdict.assumed_public()[-1]
+    assert "'name'" in verdict.to_plain()["doubts"][0]
+    given = audit(path, schema=verdict.facts.schema)
+    assert given.doubts() == []
+    assert "taken from" not in given.assumed_public()[-1]
+    assert audit(DATA).doubts() == []
 
 
 # Accuracy and baselines

@@ -29,7 +29,8 @@ from thinveil.language.queries import Codes
 
 BASELINES: Final = (
     "asks nothing: guesses from the public facts, evenly over the public values, zero where "
-    "bounds are not public, a coin for yes or no",
+    "bounds are not public; of several people the better of always yes and always no, of one "
+    "a coin",
     "knows the marginals: was told how often each value occurs in each column, and not which "
     "values belong to the same person",
 )
@@ -105,7 +106,8 @@ class Accuracy:
         """Say what the intervals mean."""
         return (
             f"The shares are exact for this table and this run. The intervals (Clopper-Pearson, "
-            f"{percent(self.confidence)}) say what to expect of {self.unit} drawn as these were."
+            f"{percent(self.confidence)}) are what as many independent draws would leave open; "
+            f"{self.unit} of one run are not independent, so they are a scale, not a forecast."
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -256,14 +258,19 @@ def _of_people(
     columns = [truth.schema.column(name) for name in options.people[0]]
     people = options.codes_of_people(facts)
     for person, mine, who in zip(found.people, rows, people, strict=True):
-        true = len(mine) == 1 if unique else len(mine) > 0
+        true = _true(mine, unique)
         right += getattr(person, field) is true
         expected = float(truth.records)
         for column in columns:
             expected *= np.count_nonzero(truth.column(column) == who[column]) / truth.records
         told += (round(expected) == 1 if unique else expected >= 0.5) is true
-    of = len(found.people)
-    return Accuracy("people", Share(right, of, of / 2, told), (), confidence)
+    of, yes = len(found.people), sum(_true(mine, unique) for mine in rows)
+    nothing = of / 2 if of == 1 else max(yes, of - yes)
+    return Accuracy("people", Share(right, of, nothing, max(told, nothing)), (), confidence)
+
+
+def _true(rows: list[int], unique: bool) -> bool:
+    return len(rows) == 1 if unique else len(rows) > 0
 
 
 def _of_values(

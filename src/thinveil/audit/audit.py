@@ -16,7 +16,7 @@ from thinveil.attacker.found import Found, TableFound
 from thinveil.audit.accuracy import accuracy_of
 from thinveil.audit.attacks import attack_on
 from thinveil.audit.bounds import bounds_of
-from thinveil.audit.driver import Meter, Observer, Run, run
+from thinveil.audit.driver import Ending, Meter, Observer, Run, run
 from thinveil.audit.intervals import confidence_of
 from thinveil.audit.options import Options
 from thinveil.audit.provenance import Provenance
@@ -100,7 +100,8 @@ def audit(
         truth = truth if isinstance(truth, Dataset) else truth_of(truth, held, origin or {})
         if options.trials and truth is None:
             raise UsageError(
-                "trials need the table, to make its neighbours from: give it as truth, or no trials"
+                "trials need the table, to make its neighbours from: give --truth FILE (or self, "
+                "for a database), or no trials"
             )
         if options.trials_only:
             return _trials_alone(held, options, truth, observer, command)
@@ -116,8 +117,9 @@ def audit(
                 transcript = _usual_name(header)  # a run of hours survives whatever happens
             recorded = Transcript(header, None if transcript is None else Path(transcript))
         verdict = _run(options, target, truth, recorded, observer, command)
+        verdict = replace(verdict, derived=_derived(source, schema, origin or {}))
         if verdict.exit_code == EXIT_COMPLETE and options.trials and truth is not None:
-            verdict = _with_trials(verdict, truth, observer)
+            verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
         if exhibits and not isinstance(held, Target) and options.attack == "dataset":
             verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
         return verdict
@@ -167,7 +169,20 @@ def _run(
         recorded.close()
 
 
-def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer) -> Verdict:
+def _derived(source: Any, schema: Schema | None, origin: Mapping[str, Any]) -> bool:
+    """Tell whether what counts as public was taken from the table itself."""
+    if "table" in origin:
+        mine = origin["table"] is not None and not origin.get("schema")
+        return mine and not isinstance(source, Target)
+    return (
+        source is not None
+        and schema is None
+        and not hasattr(type(source), "counter")
+        and (not isinstance(source, Target))
+    )
+
+
+def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer, simulated: bool) -> Verdict:
     """Add trials of membership; where the table has nobody to ask about, say so."""
     options = verdict.options
     try:
@@ -178,6 +193,7 @@ def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer) -> Verdic
             observer,
             trials=options.trials,
             claim=verdict.facts.claim,
+            simulated=simulated,
         )
     except UsageError as error:
         return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
@@ -204,12 +220,16 @@ def _trials_alone(
         trials=options.trials,
         claim=facts.claim,
         meter=meter,
+        simulated=isinstance(held, Target),
     )
+    if trial.simulated:
+        meter = Meter(len(facts.schema))  # of the target, nothing was asked
     _log.info("trials of %d answers in %.3f s", meter.queries, time.perf_counter() - start)
+    ending: Ending = "interrupted" if trial.interrupted else "complete"
     reason = "the trials were interrupted" if trial.interrupted else ""
-    ended: Run[Found | None] = Run(
-        None, "interrupted" if reason else "complete", reason, meter, meter.spent, resumable=False
-    )
+    if not trial.queries and trial.reason:
+        ending, reason = "cap", trial.reason
+    ended: Run[Found | None] = Run(None, ending, reason, meter, meter.spent, resumable=False)
     return Verdict(
         options=options,
         facts=facts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from thinveil.audit.intervals import ceiling, clopper_pearson, epsilon_at_least, percent
 from thinveil.audit.phrases import many, spelled
@@ -22,13 +22,20 @@ def sense_of(claim: Claim) -> str:
     return "Individual DP" if claim.k == 1 else f"Group IDP for groups of {claim.k}"
 
 
-def how_drawn(alone: int) -> str:
-    """Say how targets and worlds are drawn, from so many records that are alone."""
+def how_drawn() -> str:
+    """Say how targets and worlds are drawn."""
     return (
-        f"Each trial drew one of the {many(alone, 'record')} that no other record equals, known by "
-        "all attributes, and flipped a coin: the table as it is, or its neighbour in which this "
-        "record became a copy of another one. Both worlds draw targets alike."
+        "Each trial drew a record that no other record equals, known by all attributes, and "
+        "flipped a coin: the table as it is, or its neighbour in which this record became a copy "
+        "of another one. Both worlds draw targets alike. This attacker is the one that "
+        "differential privacy guards against, not a typical one."
     )
+
+
+_SIMULATED: Final = (
+    "The trials were run here, by the mechanism's description and the table given as truth: the "
+    "target itself was not asked."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Trial:
         transcripts: A hash over what was asked and answered in all trials.
         error: A bound on the chance that anything was decided wrongly in any of them.
         reason: Why the attack said nothing, where it did not.
+        simulated: Whether a target elsewhere is audited, which the trials did not ask.
     """
 
     inside: int
@@ -75,6 +83,7 @@ class Trial:
     transcripts: str
     error: float = 0.0
     reason: str = ""
+    simulated: bool = False
 
     @property
     def undecided(self) -> int:
@@ -134,27 +143,40 @@ class Trial:
 
     def targets(self) -> str:
         """Say how targets and worlds were drawn."""
-        return how_drawn(self.alone)
+        return f"{how_drawn()} {_SIMULATED}" if self.simulated else how_drawn()
 
     def sentence(self) -> str:
         """Say what the trials show, beside the claim, and no more than that."""
+        parts = [self._shown()]
+        if self.interrupted:
+            parts.append(
+                f"The trials were stopped by hand after {self.trials:,} of {self.asked_for:,}."
+            )
+        return " ".join([*parts, _SIMULATED] if self.simulated else parts)
+
+    def _shown(self) -> str:
+        trials, sure = many(self.trials, "trial"), percent(self.confidence)
+        if not self.queries:
+            why = f": {self.reason}" if self.reason else ""
+            return f"Nothing was asked in {trials} of membership{why}."
         claimed, claim = self.epsilon_claimed, "Of one person's membership the mechanism claims "
         claim += (
             "nothing" if claimed is None else f"{spelled(claimed)} in the sense of {self.sense}"
         )
-        sure, bound = percent(self.confidence), self.epsilon_at_least
-        if not bound:
+        bound, most = self.epsilon_at_least, self.ceiling
+        if self.undecided == self.trials:
             return (
-                f"{claim}; {many(self.trials, 'trial')} with up to "
-                f"{many(self.most_queries, 'answer')} each showed no difference beyond chance, at "
-                f"{sure} confidence."
+                f"{claim}; no usable difference was found in {trials} of up to "
+                f"{many(self.most_queries, 'answer')} each."
             )
-        most = ""
-        if bound >= self.ceiling - 1e-9:
-            most = f" (the most that {many(self.trials, 'trial')} can show)"
+        if not bound:
+            few = "" if most else ", and so few can show none, whatever the attack does"
+            right = f"the attack was right in {self.correct:,} of {trials}"
+            return f"{claim}; {right}, which shows no bound above 0 at {sure} confidence{few}."
+        said = f" (the most that {trials} can show)" if bound >= most - 1e-9 else ""
         return (
             f"{claim}; in the sense of differential privacy it is at least {bound:.2f}, at {sure} "
-            f"confidence{most}."
+            f"confidence{said}."
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -186,7 +208,10 @@ class Trial:
                 "epsilon_at_least": self.baseline,
             },
             "seed": self.seed,
+            "asked_for": self.asked_for,
             "interrupted": self.interrupted,
+            "reason": self.reason,
+            "simulated": self.simulated,
             "transcripts_sha256": self.transcripts,
             "sentence": self.sentence(),
         }

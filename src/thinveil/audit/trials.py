@@ -124,6 +124,7 @@ def membership_trials(
     claim: Claim | None = None,
     meter: Meter | None = None,
     counter: Counter | None = None,
+    simulated: bool = False,
 ) -> Trial:
     """Run the membership attack of the options on worlds that coins decide.
 
@@ -137,6 +138,7 @@ def membership_trials(
         meter: Counts what is asked in all trials; a fresh one unless given. Its claimed loss is
             the largest of one trial: every trial has a curator of its own.
         counter: What counts the table's records, where it is at hand.
+        simulated: Whether what is audited is elsewhere, and not asked by the trials.
 
     Raises:
         UsageError: The table has nobody to ask about.
@@ -187,6 +189,7 @@ def membership_trials(
         transcripts=digest.hexdigest(),
         error=min(1.0, meter.risk),
         reason=reason,
+        simulated=simulated,
     )
 
 

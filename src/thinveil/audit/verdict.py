@@ -26,6 +26,7 @@ from thinveil.audit.provenance import Provenance
 from thinveil.audit.scoring import Score
 from thinveil.audit.staircase import Staircase
 from thinveil.audit.trace import Look, shares
+from thinveil.curator.inference import doubts
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR
 from thinveil.language.facts import PublicFacts
 
@@ -56,6 +57,7 @@ class Verdict:
         looks: What had been rebuilt after so many questions.
         staircase: Answers about one predicate, for a picture, where they were asked for.
         provenance: Versions, the command, and a hash of what was asked and answered.
+        derived: Whether steps and lists of categories were taken from the table itself.
     """
 
     options: Options
@@ -75,6 +77,7 @@ class Verdict:
     looks: tuple[Look, ...] = ()
     staircase: Staircase | None = None
     provenance: Provenance | None = None
+    derived: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -200,7 +203,8 @@ class Verdict:
             "seed": self.seed,
             "transcript": self.transcript,
             "network": None if self.network is None else dict(self.network),
-            "assumed_public": self.facts.assumed_public(),
+            "assumed_public": self.assumed_public(),
+            "doubts": self.doubts(),
             "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
             "membership": None if self.membership is None else self.membership.to_plain(),
             "trace": self._trace(),
@@ -218,11 +222,19 @@ class Verdict:
         records = int(found.counts.sum()) if found.distinct else self.facts.records
         return shares(self.looks, records, len(found.columns))
 
+    def assumed_public(self) -> list[str]:
+        """List what the attacker was assumed to know, and where that comes from."""
+        taken = "no schema was given: kinds, steps and lists of values were taken from the table"
+        return self.facts.assumed_public() + [taken] * self.derived
+
+    def doubts(self) -> list[str]:
+        """Say where an inferred schema makes more public than its owner may have meant."""
+        return doubts(self.facts.schema, self.facts.records) if self.derived else []
+
     def sentence(self) -> str:
         """Say the outcome in a plain sentence or two."""
         if self.options.trials_only and self.membership is not None:
-            early = f" The run ended early: {self.run.reason}." if self.run.reason else ""
-            return self.membership.sentence() + early
+            return self.membership.sentence()
         claimed = self.epsilon_claimed
         claim = (
             "and the mechanism claims no protection"

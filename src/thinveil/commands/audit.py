@@ -43,7 +43,7 @@ from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts
 from thinveil.curator.reading import missing_texts, read_columns
-from thinveil.errors import TranscriptError, UsageError
+from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError
 from thinveil.experiments.evidence import beside
 from thinveil.language.compiling import COMPILED
 from thinveil.report.examples import examples
@@ -190,24 +190,33 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             held = _open(stack, {**origin, **here}, notices)
             if isinstance(held, Target):
                 _leave_out(ctx, _ITS_OWN)
-            how = {"transcript": given["transcript"], "origin": origin}
+            how = {"transcript": given["transcript"]}
         with notices.status("reading the truth") if notices.is_interactive else nullcontext():
             truth = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
         if not given["resume"]:
             how["options"] = _options(held, given, truth)
         _notes(held, origin, given["strategy"], notices)
         _note_on_strategy(held, how.get("options"), notices)
-        how |= {"command": command_line(ctx), "exhibits": bool(report or json_file)}
+        how |= {
+            "origin": origin,
+            "command": command_line(ctx),
+            "exhibits": bool(report or json_file),
+        }
         with progress(notices) as observer:
-            verdict = audit(held, truth=truth, observer=observer, **how)
+            exhibits = bool(report or json_file)
+            verdict = audit(held, truth=truth, exhibits=exhibits, observer=observer, **how)
     result = {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": None}
     if given["show_records"]:
         result["records_shown"] = examples(verdict, truth)
-    if report and given["comparison"] and truth is not None and not verdict.exit_code:
+    code = verdict.exit_code
+    if report and given["comparison"] and truth is not None and not code:
         with progress(notices) as observer:
             compared, drawn = beside(truth, verdict.options, observer)
         result["comparison"] = compared.to_plain()
         result["risk"] = None if drawn is None else drawn.to_plain()
+        if compared.interrupted or (drawn is not None and drawn.interrupted):
+            code = EXIT_EARLY
+            notices.print(Text("The comparison was interrupted: the report has what was done."))
     if output:
         write_table(verdict, output)
     write_json(json_file, result, private=True)
@@ -216,7 +225,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         _write_report(report, result, given["show_records"])
         notices.print(Text(f"The report is in {report}; it opens in any browser."))
     _say_how_it_ended(verdict, notices)
-    return verdict.exit_code
+    return code
 
 
 def _write_report(path: str, result: Mapping[str, Any], show_records: bool) -> None:

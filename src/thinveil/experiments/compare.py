@@ -223,9 +223,10 @@ def _assumed(schema: Schema) -> list[str]:
 def _members(data: Dataset) -> str | Skipped:
     """Say how targets of membership are drawn, or why they cannot be."""
     try:
-        return how_drawn(len(possible_targets(data)))
+        possible_targets(data)
     except UsageError as error:
         return Skipped("membership", str(error))
+    return how_drawn()
 
 
 _Task = Callable[[Observer, Counter], Outcome | Skipped]

@@ -86,8 +86,17 @@ class Outcome:
 
     @property
     def at_baseline(self) -> bool:
-        """Whether no more was recovered than by asking nothing."""
-        return self.recovered <= self.baseline
+        """Whether no more was shown than somebody gets who asks nothing.
+
+        Of people who were drawn, a little more than on average is no more. Trials of membership
+        in which much is left open may still show a difference.
+        """
+        if self.trial is not None and self.trial.epsilon_at_least > 0:
+            return False
+        if self.recovered <= self.baseline:
+            return True
+        low = 1.0 if self.interval is None else self.interval[0]
+        return low <= self.baseline / self.of and not self.everything
 
     @property
     def interval(self) -> tuple[float, float] | None:

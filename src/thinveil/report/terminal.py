@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -18,6 +19,7 @@ from thinveil.audit.verdict import Verdict
 from thinveil.experiments.rows import Row
 
 _MOST_ROWS = 20
+_WIDE = 76  # below this many columns, what attributes cost is left out
 
 
 def _plain_table(*headings: str, title: str = "") -> Table:
@@ -30,11 +32,11 @@ def _plain_table(*headings: str, title: str = "") -> Table:
 def show_verdict(console: Console, verdict: Verdict) -> None:
     """Print what an audit found: figures, tables, and last the sentence to remember."""
     console.print(Text("What the attacker was assumed to know", style="bold"))
-    for line in verdict.facts.assumed_public():
+    for line in verdict.assumed_public():
         console.print(Text(f"  {line}"))
     console.print(_figures(verdict))
     if verdict.score is not None:
-        console.print(_attributes(verdict))
+        console.print(_attributes(verdict, wide=console.width >= _WIDE))
     for part in _result(verdict):
         console.print(part)
     if verdict.membership is not None:
@@ -63,6 +65,7 @@ def _figures(verdict: Verdict) -> Table:
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers asked for", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
+        *_accuracy(verdict),
         *_errors(verdict),
         *_bits(verdict),
         ("seconds", f"{verdict.seconds:.2f}"),
@@ -75,7 +78,6 @@ def _figures(verdict: Verdict) -> Table:
     if verdict.options.precision:
         steps = ", ".join(f"{name} {step}" for name, step in verdict.options.precision.items())
         rows.append(("precision", f"{steps}; exact means at this precision"))
-    rows += _accuracy(verdict)
     if verdict.provenance is not None and verdict.provenance.transcript is not None:
         rows.append(("hash of all answers", verdict.provenance.transcript[:16]))
     table = Table(show_header=False)
@@ -91,7 +93,7 @@ def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
     judged = verdict.accuracy
     if judged is None:
         whole = verdict.options.trials_only or verdict.run.found is None
-        return [] if whole else [("right", "not scored: the true table is not at hand")]
+        return [] if whole else [("right", f"not scored: {_why_not_scored(verdict)}")]
     share, sure = judged.whole, judged.confidence
     rows = [(f"{judged.unit} right", f"{share.right:,} of {share.of:,}")]
     if share.of > 1:
@@ -100,6 +102,13 @@ def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
     rows.append(("asking nothing", f"{share.nothing:,.6g} right"))
     rows.append(("knowing the marginals", f"{share.marginals:,.6g} right"))
     return rows
+
+
+def _why_not_scored(verdict: Verdict) -> str:
+    results = verdict.result if isinstance(verdict.result, list) else [verdict.result or {}]
+    if any(each.get("correct") is not None for each in results):
+        return "nobody asked about is alone in what is known of them"
+    return "the true table is not at hand"
 
 
 def membership(trial: Trial) -> list[RenderableType]:
@@ -183,36 +192,36 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else spelled(float(f"{number:.3g}"))
 
 
-def _attributes(verdict: Verdict) -> Table:
+def _attributes(verdict: Verdict, *, wide: bool) -> Table:
     assert verdict.score is not None
-    table = _plain_table(
-        "attribute", "questions", "bits", "recovered", "guessed without asking",
-        "of a person", "marginals",
-    )  # fmt: skip
-    table.caption = (
-        "share of the column's different values that are named, less values named wrongly"
+    cost = ("questions", "bits") if wide else ()
+    table = _plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode")
+    table.box, table.pad_edge = box.SIMPLE_HEAD, False
+    column = (
+        "column: share of its different values that are named, less values named wrongly"
         if verdict.score.distinct
-        else "recovered: share of the column's values that are right; the guess spreads records "
-        "evenly over the public values"
-    ) + (
-        "; of a person: share of people whose value is named, all else of them being known; "
-        "marginals: naming the most common value"
+        else "column: share of its values that are right"
+    )
+    table.caption = (
+        f"{column}; person: share of people whose value is named, all else of them being known; "
+        "guess: the same by picking evenly from the public values; mode: by always naming the most "
+        "common value"
     )
     asked, bits = verdict.run.meter.by_column.tolist(), verdict.bits_by_attribute
     judged = () if verdict.accuracy is None else verdict.accuracy.attributes
     inferred = {
-        each.name: (f"{one.right / one.of:.1%}", f"{one.marginals / one.of:.1%}")
+        each.name: tuple(f"{n / one.of:.1%}" for n in (one.right, one.nothing, one.marginals))
         for each in judged
         if (one := each.inferred) is not None
     }
     for each, questions in zip(verdict.score.attributes, asked, strict=False):
+        found = f"{bits[each.name]:,.0f}" if each.name in bits else ""
         table.add_row(
             Text(each.name),
-            f"{questions:,}",
-            f"{bits[each.name]:,.0f}" if each.name in bits else "",
+            *((f"{questions:,}", found) if wide else ()),
             f"{each.recovered / each.of:.1%}",
             f"{each.guessed / each.of:.1%}",
-            *inferred.get(each.name, ("", "")),
+            *inferred.get(each.name, ("", "", "")),
         )
     return table
 
