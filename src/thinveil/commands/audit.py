@@ -203,8 +203,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             "exhibits": bool(report or json_file),
         }
         with progress(notices) as observer:
-            exhibits = bool(report or json_file)
-            verdict = audit(held, truth=truth, exhibits=exhibits, observer=observer, **how)
+            verdict = audit(held, truth=truth, observer=observer, **how)
     result = {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": None}
     if given["show_records"]:
         result["records_shown"] = examples(verdict, truth)
