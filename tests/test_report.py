@@ -143,7 +143,7 @@ def test_structure(name):
     for landmark in ("title", "header", "main", "nav", "footer"):
         assert len(outline.all(landmark)) == 1
     figures = outline.all("figure")
-    assert len(figures) >= 4
+    assert len(figures) >= 3
     inside = [tag for tag, _, parents in outline.elements if "figure" in parents]
     for part in ("figcaption", "details", "table", "caption", "h3"):
         assert inside.count(part) == len(figures), part
@@ -192,6 +192,200 @@ def test_what_the_pages_say():
     assert recovered.count("left out.") == 2
     assert "thinveil compare TABLE --risk --json" in recovered
     assert "left out." not in said("idp", comparison=beside())
+
+
+def beyond(run: dict[str, Any], **how: Any) -> str:
+    """Return what a page on a changed run says, with plain spaces."""
+    return Outline(page(run, **how)).said.replace("\xa0", " ")
+
+
+def title_of(text: str, name: str) -> str:
+    found = re.search(rf'id="{name}-title">(.*?)</h3>', text)
+    assert found
+    return found[1].replace("\xa0", " ")
+
+
+def test_a_bound_of_nought_is_not_a_difference_of_none():
+    run = results("trial")
+    for change, title in (
+        ({"ceiling": 0.0}, "So few trials can show no bound, whatever the attack does"),
+        ({"queries": 0}, "Nothing was asked in the trials"),
+        ({"undecided": 40}, "No usable difference was found in the trials"),
+        ({}, "No bound above 0 on epsilon was shown, at 99.9 % confidence"),
+    ):
+        trial = {**run["membership"], "epsilon_at_least": 0.0, **change}
+        text = page({**run, "membership": trial})
+        assert title_of(text, "membership") == title
+        assert "No difference" not in text
+    whole = page(run)
+    for words in ("stopped by hand after", "the target itself was not asked"):
+        assert words not in whole
+    trial = {**run["membership"], "asked_for": 2000, "interrupted": True, "simulated": True}
+    text = beyond({**run, "membership": trial})
+    assert "stopped by hand after 40 of 2,000 trials" in text
+    assert "on the auditor's machine, from the mechanism's description" in text
+    assert text.count("the target itself was not asked") == 1
+
+
+def test_trials_are_judged_by_their_coins():
+    assert "Each trial was judged by its coin." in said("trial")
+    assert "true table was not at hand" not in said("trial")
+
+
+def test_beyond_guessing_means_in_every_panel():
+    run = results("idp")
+    assert run["accuracy"]["attributes"][0]["interval"][0] < 0.9
+    assert "Beyond guessing in every attribute in this table; 100 % of records" in beyond(run)
+    # a guess inside the interval is still below the share of this table
+    inside, same, named = (json.loads(json.dumps(run)) for _ in range(3))
+    inside["accuracy"]["attributes"][0]["inferred"]["marginals_share"] = 0.95
+    assert "Beyond guessing in every attribute in this table" in beyond(inside)
+    same["accuracy"]["attributes"][0]["nothing_share"] = 1.0
+    named["accuracy"]["attributes"][1]["inferred"]["marginals_share"] = 1.0
+    for each in (same, named):
+        assert "Beyond guessing in 7 of 8 attributes in this table" in beyond(each)
+
+
+def test_what_guessing_gets_of_few_people_is_masked():
+    for name in ("membership", "count", "attribute"):
+        pages = set()
+        for right in (0, 1):
+            run = json.loads(json.dumps(results(name)))
+            found = run["accuracy"]
+            shares = [found["records"]]
+            shares += [each["inferred"] for each in found["attributes"]]
+            for each in shares:
+                each |= {"nothing": right, "marginals": right}
+                each |= {"nothing_share": float(right), "marginals_share": float(right)}
+            pages.add(page(run))
+        assert len(pages) == 1  # whether guesses are right shows nowhere, not even as a colour
+    one = re.search(
+        r"<dd class=\"figure\">(right|wrong)</dd><dd>(.*?)</dd>", page(results("membership"))
+    )
+    assert one
+    assert one.groups() == ("right", "beside a coin flip.")
+    for name in ("membership", "count", "attribute"):
+        verdict, parts = page(results(name)).partition('id="others"')[0], ("verdict", "evidence")
+        for part in parts:
+            inside = verdict.partition(f'id="{part}"')[2].partition("</section>")[0]
+            assert inside
+            assert "%" not in inside
+    run = json.loads(json.dumps(results("membership")))
+    run["result"] *= 5
+    run["accuracy"]["records"] |= {"of": 5, "recovered": 4, "share": 0.8}
+    text = page(run)
+    assert "What guessing gets is masked" in text
+    assert '"nothing":null' in text
+    run["result"] *= 6
+    assert "What guessing gets is masked" not in page(run)
+
+
+def test_of_people_no_more_is_said_than_at_the_terminal():
+    run = json.loads(json.dumps(results("attribute")))
+    assert "An outsider learned 6 attributes of a person from" in beyond(run)
+    entry = run["result"][0]
+    entry |= {"matches": 17, "unique": False}
+    entry["values"] = {"salary": entry["values"]["salary"]}
+    run |= {"accuracy": None, "membership": results("trial")["membership"]}
+    text = beyond(run)
+    assert "learned the values of 1 attribute among several records that fit from" in text
+    assert not re.search(r"\b17\b", text)
+    assert "not scored nobody asked about is alone in what was known of them" in text
+    assert "trials of membership right" not in text
+    entry |= {"matches": 0, "values": {}}
+    assert "attributes of a person" not in beyond(run)
+    unsettled = json.loads(json.dumps(results("membership")))
+    unsettled["result"].append({"known": {}, "correct": None})
+    assert "learned whether 1 of 2 people is in the table" in beyond(unsettled)
+    del unsettled["result"][0]["present"]
+    unsettled |= {"result": unsettled["result"][:1], "verdict": "learned nothing yet"}
+    text = beyond(unsettled)
+    assert "nothing said nothing was settled" in text
+    assert "is wrong" not in text
+
+
+def test_precision_is_said_wherever_a_share_is():
+    run = {**results("idp"), "precision": {"age": 5}}
+    text = page(run)
+    for name in ("rebuilt", "accuracy"):
+        assert "at the chosen precision" in title_of(text, name)
+    verdict = text.partition('class="numbers"')[2].partition("</dl>")[0]
+    assert "records are right, at the chosen precision" in verdict
+    assert "at the chosen precision" not in page(results("idp"))
+    one = {**results("attribute"), "precision": {"age": 5}}
+    assert "6 attributes of a person (at the chosen precision)" in beyond(one)
+
+
+def test_rebuilt_is_not_right():
+    assert "counts what was rebuilt, right or wrong; how much is right stands with" in said("idp")
+    assert "right or wrong; the true table was not at hand" in said("service")
+    assert "40 of 40 records are right" in said("idp")
+
+
+def test_a_mechanism_without_an_answer_has_no_bar():
+    text = page(results("bdp"), comparison=beside())
+    figure = text.partition('id="mechanisms"')[2].partition("</figure>")[0]
+    rows = [
+        row
+        for script in re.findall(r"<script[^>]*>(.*?)</script>", figure)
+        for row in json.loads(script)["data"]["values"]
+        if row["name"] == "dp-laplace"
+    ]
+    assert len(rows) == 3
+    for row in rows:
+        assert row["text"] == "no usable difference"
+        assert (row["share"], row["guess"], row["told"]) == (None, None, None)
+    assert "dp-laplace no usable difference;" in figure.replace(".", ";")
+
+
+def test_what_was_stopped_is_said_and_half_a_curve_is_not_drawn():
+    whole = beside()
+    assert "stopped by hand" not in page(results("bdp"), comparison=whole)
+    risk = {**whole["risk"], "interrupted": True}
+    part = {**whole, "interrupted": True, "not_reached": ["dp-smooth"], "risk": risk}
+    text = page(results("bdp"), comparison=part)
+    assert (
+        "The comparison was stopped by hand: not every attack was tried, and none on dp-smooth"
+        in text
+    )
+    assert "The risk curves were stopped by hand" in text
+    assert 'id="risk-loss"' in text
+    loss = {**risk["against_loss"]}
+    for keep, why in (
+        (("idp",), "The honest control was not reached"),
+        (("dp-laplace",), "No relaxed mechanism was reached"),
+        ((), "No relaxed mechanism was reached"),
+    ):
+        runs = [each for each in loss["runs"] if each["mechanism"] in keep]
+        curves = {**risk, "against_loss": {**loss, "runs": runs}}
+        text = page(results("bdp"), comparison={**part, "risk": curves})
+        assert 'id="risk-loss"' not in text
+        assert 'id="risk-answers"' in text
+        assert why in text
+
+
+def test_provenance_speaks_of_what_there_is():
+    run = {**results("idp"), "transcript": None}
+    assert "The attack took" in beyond(run)
+    assert "the transcript holds every answer" not in beyond(run)
+    assert "the hash of all answers shows whether they are the same" in beyond(run)
+    assert "the transcript holds every answer" in beyond({**run, "transcript": "a/run.transcript"})
+
+
+def test_doubts_about_what_is_public_qualify_the_verdict():
+    doubts = ["job: 12 different texts count as public", "ward: 5 different texts"]
+    text = page({**results("idp"), "doubts": doubts})
+    top = text.partition('id="verdict"')[2].partition("</section>")[0]
+    assert "told the list of texts of 2 columns; see" in top
+    assumed = text.partition('id="assumptions"')[2].partition("</section>")[0]
+    assert all(each in assumed for each in doubts)
+    for none in ([], None):
+        assert "told the list of texts" not in page({**results("idp"), "doubts": none})
+
+
+def test_the_limits_say_what_the_page_holds():
+    assert "no record, no value and no count of a subset" in said("idp")
+    assert "no record, no value and no count" not in said("idp", show_records=True)
 
 
 def test_the_bound_is_never_called_a_refutation():

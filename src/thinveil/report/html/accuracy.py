@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from thinveil.report.html.markup import Table, data
+from thinveil.report.html.markup import Html, Table, data, paragraph, tag
+from thinveil.report.html.masking import MASK
 from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot, rows_by, share_axis, tick
 from thinveil.report.html.spelling import between, many, percent, sureness
+from thinveil.report.html.targets import GUESSES_MASKED, TARGETED, YES_OR_NO
 
 _MOST: Final = 40
-_ENOUGH: Final = 30
-"""Of fewer people a headline does not say that an attribute is beyond guessing."""
 _MARKS: Final = {
     "nothing": ("tick", "ink", "an attacker who asks nothing and guesses from public facts"),
     "marginals": ("cross", "orange", "one who knows every column's histogram, and no more"),
@@ -29,6 +29,27 @@ _HEADINGS: Final = (
     "Knowing the histograms",
     "With the true table",
 )
+
+
+def of_one(run: Mapping[str, Any]) -> Html:
+    """Say whether what was said of one person or one count is right: a share would mean little."""
+    what = "count" if run["attack"] == "count" else "person"
+    if not run["result"]["settled"]:
+        return tag("div", tag("h3", f"Nothing was said of the {what} asked about"), id="accuracy")
+    beside = GUESSES_MASKED if run["accuracy"].get("guesses_masked") else ""
+    if run["attack"] in YES_OR_NO:
+        beside = "It stands beside a coin flip."
+    precise = ", at the chosen precision" if run["precision"] else ""
+    said = tag("h3", f"What was said of one {what} is {judged_one(run)}{precise}")
+    return tag("div", said, paragraph(beside) if beside else "", id="accuracy")
+
+
+def judged_one(run: Mapping[str, Any]) -> str:
+    """Return whether what was said of one person or one count is right."""
+    whole = run["accuracy"]["records"]
+    if 0 < whole["recovered"] < whole["of"]:
+        return "partly right"
+    return "right" if whole["recovered"] else "wrong"
 
 
 def picture(run: Mapping[str, Any]) -> Picture:
@@ -61,8 +82,11 @@ def picture(run: Mapping[str, Any]) -> Picture:
         [line[:width] for line in lines],
         frozenset(range(1, width)),
     )
-    keys = [Key("dot", "red", f"the attack, with its {sure} interval"), Key(*_MARKS["nothing"])]
-    if inferred or not attributes:
+    hidden = found.get("guesses_masked")
+    keys = [Key("dot", "red", f"the attack, with its {sure} interval")]
+    if not hidden:
+        keys.append(Key(*_MARKS["nothing"]))
+    if (inferred or not attributes) and not hidden:
         keys.append(Key(*_MARKS["marginals"]))
     if any(each["inferred"].get("possible_share") is not None for each in inferred):
         keys.append(Key(*_MARKS["possible"]))
@@ -72,8 +96,10 @@ def picture(run: Mapping[str, Any]) -> Picture:
     )
     return Picture(
         "accuracy",
-        _headline(found),
-        "A figure means something only beside what guessing gets. Where the dot is no further "
+        _headline(run),
+        GUESSES_MASKED
+        if hidden
+        else "A figure means something only beside what guessing gets. Where the dot is no further "
         "right than the marks of the guessers, the attack learned nothing new there.",
         tuple(panels),
         table,
@@ -92,8 +118,10 @@ def _shares(one: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         percent(one["share"]),
         between(one.get("interval")),
-        percent(one["nothing_share"]),
-        percent(one["marginals_share"]),
+        *(
+            MASK if one[name] is None else percent(one[name])
+            for name in ("nothing_share", "marginals_share")
+        ),
     )
 
 
@@ -105,25 +133,35 @@ def _possible(one: Mapping[str, Any]) -> str:
     return "" if one.get("possible_share") is None else percent(one["possible_share"])
 
 
-def _headline(found: Mapping[str, Any]) -> str:
-    """Say in how many attributes the whole interval is beyond both baselines."""
+def _headline(run: Mapping[str, Any]) -> str:
+    """Say in how many attributes more is right in this table than any guesser gets right."""
+    found = run["accuracy"]
     attributes, whole, unit = found["attributes"], found["records"], _unit(found)
-    tied = [each.get("inferred") or {**each, "marginals_share": 0.0} for each in attributes]
-    better = sum(
-        each["of"] >= _ENOUGH
-        and each["interval"][0] > max(each["nothing_share"], each["marginals_share"])
-        for each in tied
-    )
+    precise = ", at the chosen precision" if run["precision"] else ""
+    share = f"{percent(whole['share'])} of {unit}"
+    if found.get("guesses_masked"):
+        return f"{share} right{precise}"
     guess = max(whole["nothing_share"], 0.0 if _is_columns(found) else whole["marginals_share"])
-    against = f"{percent(whole['share'])} of {unit}, against {percent(guess)} by guessing"
+    against = f"{share}{precise}, against {percent(guess)} by guessing"
+    better = sum(map(_is_beyond, attributes))
+    where = "among those asked about" if run["attack"] in TARGETED else "in this table"
     if better == 0 and whole["share"] <= guess:
-        return "Nothing was recovered beyond what guessing gets"
+        return f"Nothing was recovered beyond what guessing gets {where}"
     if better == 0:
         return against
     which = "every attribute"
     if better < len(attributes):
         which = f"{better} of {many(len(attributes), 'attribute')}"
-    return f"Beyond guessing in {which}; {against}"
+    return f"Beyond guessing in {which} {where}; {against}"
+
+
+def _is_beyond(attribute: Mapping[str, Any]) -> bool:
+    """Tell whether an attribute goes beyond guessing in every panel that it is drawn in."""
+    named = attribute.get("inferred")
+    column = attribute["share"] is None or attribute["share"] > attribute["nothing_share"]
+    return column and (
+        not named or named["share"] > max(named["nothing_share"], named["marginals_share"])
+    )
 
 
 def _is_columns(found: Mapping[str, Any]) -> bool:
@@ -151,13 +189,14 @@ def _panel(heading: str, what: str, shares: Sequence[Mapping[str, Any]]) -> Pane
         ring = dot("green", 190, filled=False, strokeWidth=2)
         layers.append({"mark": ring, "encoding": {"x": {"field": "possible", **x}}})
     layers += [
-        {"mark": tick(18), "encoding": {"x": {"field": "nothing", **x}}},
         {
             "mark": {"type": "rule", "strokeWidth": 3, "color": "var(--red)"},
             "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}},
         },
         {"mark": dot("red"), "encoding": {"x": {"field": "share", **x}}},
     ]
+    if any(row["nothing"] is not None for row in rows):
+        layers.insert(-2, {"mark": tick(18), "encoding": {"x": {"field": "nothing", **x}}})
     if any(row["marginals"] is not None for row in rows):
         cross = dot("orange", 90, shape="cross")
         layers.insert(-2, {"mark": cross, "encoding": {"x": {"field": "marginals", **x}}})
@@ -168,7 +207,8 @@ def _panel(heading: str, what: str, shares: Sequence[Mapping[str, Any]]) -> Pane
         "layer": layers,
     }
     said = "; ".join(
-        f"{row['name']} {percent(row['share'])}, asking nothing {percent(row['nothing'])}"
+        f"{row['name']} {percent(row['share'])}"
+        + ("" if row["nothing"] is None else f", asking nothing {percent(row['nothing'])}")
         + ("" if row["marginals"] is None else f", by histograms {percent(row['marginals'])}")
         for row in rows[:12]
     )

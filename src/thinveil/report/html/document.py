@@ -22,6 +22,8 @@ from thinveil.report.html.markup import Html, bullets, code, escaped, joined, pa
 from thinveil.report.html.masking import shown
 from thinveil.report.html.pictures import left_out
 from thinveil.report.html.sections import section
+from thinveil.report.html.summary import UNSHARED
+from thinveil.report.html.targets import is_one, only_trials
 
 _SCRIPTS: Final = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
 _NO_SCRIPT: Final = "Pictures need JavaScript. The tables beneath each of them say the same."
@@ -126,7 +128,7 @@ def _parts(
         ("assumptions", "Assumptions", sections.assumptions(run)),
         ("sure", "How sure this is", sections.sureness_of(run)),
         ("change", "What would change the verdict", sections.what_would_change(run)),
-        ("limits", "Limits", bullets(prose.LIMITS)),
+        ("limits", "Limits", sections.limits(run)),
         ("glossary", "Glossary", sections.glossary()),
         ("references", "References", sections.references()),
         ("provenance", "Provenance", sections.provenance(run)),
@@ -172,8 +174,14 @@ def _progress(run: Mapping[str, Any]) -> Html:
 
 def _evidence(run: Mapping[str, Any]) -> Html:
     parts = []
-    if run["accuracy"]:
+    if run["accuracy"] and is_one(run):
+        parts.append(accuracy.of_one(run))
+    elif run["accuracy"]:
         parts.append(accuracy.picture(run).html())
+    elif only_trials(run):
+        parts.append(left_out("Accuracy with intervals", "The run consists of trials, below."))
+    elif run["result"] and run["result"]["checked"]:
+        parts.append(left_out("Accuracy with intervals", f"{UNSHARED}.".capitalize()))
     else:
         parts.append(
             left_out(
@@ -199,6 +207,8 @@ def _evidence(run: Mapping[str, Any]) -> Html:
 
 def _others(compared: Mapping[str, Any] | None, curves: Mapping[str, Any] | None) -> Html:
     parts = []
+    if compared and (note := mechanisms.stopped(compared)):
+        parts.append(paragraph(tag("strong", "Note: "), note, class_="warning"))
     if compared and compared.get("mechanisms"):
         parts.append(mechanisms.compared(compared).html())
     else:
@@ -206,13 +216,28 @@ def _others(compared: Mapping[str, Any] | None, curves: Mapping[str, Any] | None
             left_out("Mechanisms compared", "No comparison was given.", code(_COMPARE), " and ",
                      code(_ADDED), " add it.")
         )  # fmt: skip
-    if curves and curves["against_loss"]["runs"]:
-        parts.append(risk.against_loss(curves).html())
-    if curves and curves["against_answers"]["points"]:
-        parts.append(risk.against_answers(curves).html())
-    if not curves:
+    if curves:
+        parts += _curves(curves)
+    else:
         parts.append(
             left_out("Risk curves", "None were given.", code(_COMPARE), " and ", code(_ADDED),
                      " add them.")
         )  # fmt: skip
     return joined(*parts)
+
+
+def _curves(curves: Mapping[str, Any]) -> list[Html]:
+    """Return the curves of risk that have what it takes to mean something."""
+    parts = []
+    if note := risk.stopped(curves):
+        parts.append(paragraph(tag("strong", "Note: "), note, class_="warning"))
+    loss, answers = curves["against_loss"]["runs"], curves["against_answers"]["points"]
+    if lacks := risk.lacking(loss, control=True):
+        parts.append(left_out("Risk against the claimed loss", f"{lacks.capitalize()}."))
+    else:
+        parts.append(risk.against_loss(curves).html())
+    if lacks := risk.lacking(answers, control=False):
+        parts.append(left_out("Risk against answers", f"{lacks.capitalize()}."))
+    else:
+        parts.append(risk.against_answers(curves).html())
+    return parts

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from thinveil.report.html.spelling import many, spelled
+from thinveil.report.html.targets import FEW, TARGETED, entries_of, is_settled, learned
 
 MASK: Final = "\u2022\u2022\u2022"
 """What stands where a value is not shown."""
@@ -22,7 +23,7 @@ _HARMLESS: Final = (
     "bounds", "epsilon_claimed", "budget", "epsilons", "error_probability", "noise_test",
     "error_wanted", "answers_a_question", "records_recovered", "records_guessed", "exact",
     "distinct_only", "precision", "by_attribute", "ended", "seconds", "seed", "assumed_public",
-    "accuracy", "membership", "trace",
+    "trace", "doubts",
 )  # fmt: skip
 """Figures about the run and the columns, none about single records."""
 _AS_THEY_ARE: Final = (
@@ -43,8 +44,6 @@ _FOLDERS: Final = re.compile(
 )
 """A whole path up to its last slash, or a folder before something that ends like a file."""
 _ADDRESS: Final = re.compile(r"\b(?P<kind>[A-Za-z][\w+.-]*)://[^\s'\",;]*")
-TARGETED: Final = ("attribute", "count", "membership", "uniqueness")
-"""Attacks on people or on one count, not on whole columns."""
 
 
 def shown(run: Mapping[str, Any], records: bool) -> dict[str, Any]:
@@ -65,6 +64,8 @@ def shown(run: Mapping[str, Any], records: bool) -> dict[str, Any]:
         "provenance": _provenance(run.get("provenance"), masked),
         "staircase": _staircase(run, masked),
         "result": _result(run, masked),
+        "accuracy": _accuracy(run, masked),
+        "membership": _trial(run.get("membership")),
         "records_shown": None if masked else run.get("records_shown"),
         "masked": masked,
     }
@@ -92,21 +93,16 @@ def _sentence(run: Mapping[str, Any]) -> str:
     attack, result, reason = run.get("attack"), _result(run, True), run.get("reason") or ""
     if attack not in TARGETED or not result or not result["settled"]:
         return without_places(run.get("verdict") or "")
-    people, claimed = result["people"], run.get("epsilon_claimed")
-    who = "a person is" if people == 1 else f"{people:,} people are"
-    learned = {
-        "count": "how many records match what was asked",
-        "membership": f"whether {who} in the table",
-        "uniqueness": f"whether {who} alone in what was known",
-        "attribute": f"further attributes of {'a person' if people == 1 else f'{people:,} people'}",
-    }[str(attack)]
+    claimed, said = run.get("epsilon_claimed"), learned(run)
+    if run.get("precision"):
+        said += " (at the chosen precision)"
     claim = (
         "and the mechanism claims no protection"
         if claimed is None
         else f"while the mechanism claims a privacy loss of {spelled(claimed)}"
     )
     asked = many(run.get("queries") or 0, "answer")
-    parts = [f"An outsider learned {learned} from {asked}, {claim}."]
+    parts = [f"An outsider learned {said} from {asked}, {claim}."]
     if result["right"] < result["checked"]:
         parts.append("Checked against the table, part of this is wrong.")
     if run.get("ended") == "undecided":
@@ -116,24 +112,49 @@ def _sentence(run: Mapping[str, Any]) -> str:
     return without_places(" ".join(parts))
 
 
+def _accuracy(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
+    """Return the shares; of few people without those of guessers, which tell what is true.
+
+    Whoever knows how a guess was made and whether it was right knows the answer.
+    """
+    found = run.get("accuracy")
+    targeted = run.get("attack") in TARGETED and run.get("result")
+    if not found or not masked or not targeted or len(entries_of(run)) >= FEW:
+        return dict(found) if found else None
+    hidden = dict.fromkeys(("nothing", "marginals", "nothing_share", "marginals_share"))
+    return {
+        **found,
+        "records": {**found["records"], **hidden},
+        "attributes": [
+            {**each, **hidden, "inferred": {**each["inferred"], **hidden}}
+            if each.get("inferred")
+            else {**each, **hidden}
+            for each in found["attributes"]
+        ],
+        "baselines": [],
+        "guesses_masked": True,
+    }
+
+
+def _trial(trial: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not trial:
+        return None
+    reason = without_places(str(trial.get("reason") or ""))
+    return {**trial, "reason": reason, "sentence": without_places(str(trial["sentence"]))}
+
+
 def _result(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
     """Return how many people or columns a result is about, and the values only on request."""
-    attack, result = run.get("attack"), run.get("result")
-    if not result:
+    attack = run.get("attack")
+    if not run.get("result"):
         return None
-    entries = result if isinstance(result, list) else [result]
+    entries = entries_of(run)
     judged = [each.get("exact" if attack == "column" else "correct") for each in entries]
     known = [each.get("known") or each.get("predicate") or {} for each in entries]
     found = [each.get("values") for each in entries]
-    settled = [
-        each
-        for each in entries
-        if any(each.get(name) not in (None, {}, []) for name in ("count", "exists", "values"))
-        or any(name in each for name in ("present", "unique", "matches"))
-    ]
     return {
         "people": len(entries),
-        "settled": len(settled),
+        "settled": sum(is_settled(run, each) for each in entries),
         "known": list(dict.fromkeys(name for each in known for name in each)),
         "found": list(
             dict.fromkeys(name for each in found if isinstance(each, Mapping) for name in each)

@@ -26,6 +26,10 @@ TASKS: Final = {
 }
 
 
+SILENT: Final = "no usable difference"
+"""What stands where an attack said nothing."""
+
+
 def _kind(line: Mapping[str, Any]) -> str:
     if line["mechanism"] == "unprotected":
         return "grey"
@@ -53,9 +57,15 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
             (
                 data(line["mechanism"]),
                 TASKS[each["task"]],
-                f"{each['recovered']:,} of {each['of']:,} {each['unit']}",
-                percent(each["share"]),
-                between(each.get("interval95")) or "whole table",
+                *(
+                    (SILENT, "", "")
+                    if _is_silent(each)
+                    else (
+                        f"{each['recovered']:,} of {each['of']:,} {each['unit']}",
+                        percent(each["share"]),
+                        between(each.get("interval95")) or "whole table",
+                    )
+                ),
                 percent(each["baseline_share"]),
                 "" if each.get("marginals_share") is None else percent(each["marginals_share"]),
                 amount(each["queries"]),
@@ -82,7 +92,7 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
         _headline(lines),
         "The same three attacks, tried on each mechanism at the same claimed loss an answer. A bar "
         "that ends before the mark shows no more than guessing does. An attack that finds no "
-        "usable difference says nothing, and counts as 0 %.",
+        "usable difference says nothing, so there is no bar.",
         panels,
         table,
         tuple(keys),
@@ -92,8 +102,23 @@ def compared(comparison: Mapping[str, Any]) -> Picture:
     )
 
 
+def stopped(comparison: Mapping[str, Any]) -> str:
+    """Say that somebody stopped a comparison, and what it did not reach; else nothing."""
+    if not comparison.get("interrupted"):
+        return ""
+    left = ", ".join(comparison.get("not_reached") or [])
+    return "The comparison was stopped by hand: not every attack was tried" + (
+        f", and none on {left}." if left else "."
+    )
+
+
 def _tried(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in line["outcomes"] if each.get("of")]
+
+
+def _is_silent(outcome: Mapping[str, Any]) -> bool:
+    """Tell whether an attack found no usable difference, and so stated nothing."""
+    return bool(outcome["ended"] == "undecided" and not outcome["stated"])
 
 
 def _headline(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -114,15 +139,16 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
     rows = [
         {
             "name": line["mechanism"],
-            "share": each["share"],
-            "guess": each["baseline_share"],
-            "told": each.get("marginals_share"),
-            "text": percent(each["share"]),
+            "share": None if silent else each["share"],
+            "guess": None if silent else each["baseline_share"],
+            "told": None if silent else each.get("marginals_share"),
+            "text": SILENT if silent else percent(each["share"]),
             "kind": _kind(line),
         }
         for line in lines
         for each in _tried(line)
         if each["task"] == task
+        for silent in (_is_silent(each),)
     ]
     kinds = {kind: kind for kind in ("grey", "red", "blue")}
     spec: Spec = {
@@ -143,6 +169,7 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
                 "encoding": {"x": {"field": "told", "type": "quantitative"}},
             },
             {
+                "transform": [{"filter": "isValid(datum.guess)"}],
                 "mark": tick(26),
                 "encoding": {"x": {"field": "guess", "type": "quantitative"}},
             },
@@ -156,8 +183,11 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
             },
             {
                 "transform": [
-                    {"filter": "datum.share <= 0.6"},
-                    {"calculate": "max(datum.share, datum.guess, datum.told || 0)", "as": "end"},
+                    {"filter": "!(datum.share > 0.6)"},
+                    {
+                        "calculate": "max(datum.share || 0, datum.guess || 0, datum.told || 0)",
+                        "as": "end",
+                    },
                 ],
                 "mark": {"type": "text", "align": "left", "dx": 11, "color": "var(--ink)"},
                 "encoding": {
@@ -168,6 +198,8 @@ def _panel(task: str, lines: Sequence[Mapping[str, Any]]) -> Panel:
         ],
     }
     said = "; ".join(
-        f"{row['name']} {row['text']}, guessing {percent(row['guess'])}" for row in rows
+        f"{row['name']} {row['text']}"
+        + ("" if row["guess"] is None else f", guessing {percent(row['guess'])}")
+        for row in rows
     )
     return Panel(spec, f"{TASKS[task]} Share recovered: {said or 'not tried'}.", TASKS[task])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,12 +59,6 @@ def picture(run: Mapping[str, Any]) -> Picture:
         ],
         frozenset({1, 2, 3}),
     )
-    title = f"No difference was shown between being in the table or not, at {sure} confidence"
-    if bound > base["epsilon_at_least"]:
-        title = (
-            f"In the sense of differential privacy the loss is at least {_short(bound)}, "
-            f"at {sure} confidence"
-        )
     said = "; ".join(
         f"{name}: {percent(rate)}, interval {between(interval)}, asking nothing {percent(guess)}"
         for name, rate, interval, guess in rates
@@ -71,10 +66,11 @@ def picture(run: Mapping[str, Any]) -> Picture:
     amounts = "; ".join(f"{name}: {_short(value)}" for name, value, _ in losses)
     return Picture(
         "membership",
-        title,
+        headline(trial),
         f"In each of {many(trial['trials'], 'trial')} a coin decides whether a person's record is "
         "in the table or was replaced by another; the attacker asks, and says which. A mechanism "
-        "with differential privacy must keep both rates close to each other.",
+        "with differential privacy must keep both rates close to each other."
+        + "".join(f" {each}" for each in provisos(trial)),
         (
             Panel(_rates(rates), f"Shares of trials. {said}.", "How often the attacker says “in”"),
             Panel(
@@ -92,17 +88,51 @@ def picture(run: Mapping[str, Any]) -> Picture:
     )
 
 
+def headline(trial: Mapping[str, Any]) -> str:
+    """Say the bound; a bound of 0 says nothing of a difference, so then what was seen instead."""
+    sure, bound = sureness(trial["confidence"]), trial["epsilon_at_least"]
+    if bound > 0:
+        return (
+            f"In the sense of differential privacy the loss is at least {_short(bound)}, "
+            f"at {sure} confidence"
+        )
+    if trial["ceiling"] == 0:
+        return "So few trials can show no bound, whatever the attack does"
+    if trial["queries"] == 0:
+        return "Nothing was asked in the trials"
+    if trial.get("undecided") == trial["trials"]:
+        return "No usable difference was found in the trials"
+    return f"No bound above 0 on epsilon was shown, at {sure} confidence"
+
+
+def provisos(trial: Mapping[str, Any]) -> list[str]:
+    """Say whether somebody stopped the trials, and whether they asked the target at all."""
+    said = []
+    trials, wanted = trial["trials"], trial.get("asked_for")
+    if trial.get("interrupted") or (wanted is not None and trials < wanted):
+        of = many(trials, "trial") if wanted is None else f"{trials:,} of {many(wanted, 'trial')}"
+        said.append(f"This was stopped by hand after {of}.")
+    if trial.get("simulated"):
+        said.append(
+            "The trials were run on the auditor's machine, from the mechanism's description and "
+            "the table given as truth: the target itself was not asked."
+        )
+    return said
+
+
 def _short(value: float) -> str:
     return spelled(float(f"{value:.3g}"))
 
 
 def explained(trial: Mapping[str, Any]) -> str:
     """Say what the bound means, what its ceiling is, and what it does not mean."""
-    undecided = trial.get("undecided") or 0
+    undecided, why = trial.get("undecided") or 0, trial.get("reason") or ""
+    most = (
+        "no bound above 0" if not trial["ceiling"] else f"no more than {_short(trial['ceiling'])}"
+    )
     parts = [
-        f"Even a perfect score in {many(trial['trials'], 'trial')} shows no more than "
-        f"{_short(trial['ceiling'])} at {sureness(trial['confidence'])} confidence; more trials "
-        "raise this ceiling",
+        f"Even a perfect score in {many(trial['trials'], 'trial')} shows {most} at "
+        f"{sureness(trial['confidence'])} confidence; more trials raise this ceiling",
     ]
     if trial["epsilon_claimed"] is not None and trial["claimed_sense"] != "differential privacy":
         parts.append(
@@ -114,7 +144,11 @@ def explained(trial: Mapping[str, Any]) -> str:
         parts.append(
             f"{many(undecided, 'trial')} stayed undecided and counted as “not in the table”"
         )
-    parts += [str(trial["targets"]), f"The baseline is {trial['baseline']['what']}"]
+    if why and (undecided or not trial["queries"]):
+        parts.append(f"Why nothing was said: {why}")
+    # Said above already, where a reader sees it first.
+    targets = re.sub(r"[^.]*the target itself was not asked\.?", "", str(trial["targets"])).strip()
+    parts += [targets, f"The baseline is {trial['baseline']['what']}"]
     return " ".join(part.rstrip(". ") + "." for part in parts)
 
 

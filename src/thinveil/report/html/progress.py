@@ -50,9 +50,15 @@ def rebuilt(run: Mapping[str, Any]) -> Picture:
         frozenset({0, 1, 2, 3}),
     )
     title = f"{percent(last['records'])} of records rebuilt after {many(last['queries'], 'answer')}"
+    if run["precision"]:
+        title += ", at the chosen precision"
+    judged = "the true table was not at hand to check it"
+    if run["accuracy"] or run["records_recovered"] is not None:
+        judged = "how much is right stands with the verdict"
     explained = (
         "The more questions are answered, the more of the table stands: a record counts once all "
-        "its attributes are known together."
+        "its attributes are known together. This counts what was rebuilt, right or wrong; "
+        f"{judged}."
         if last["values"]
         else "No value was settled: no usable difference was found."
         if run["ended"] == "undecided"

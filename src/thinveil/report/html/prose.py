@@ -92,6 +92,12 @@ LIMITS: Final = (
     "Figures about chance rest on the noise being drawn as the mechanism says.",
 )
 
+AGGREGATES: Final = (
+    "This page holds aggregate figures of the table: shares that guessing or the most common value "
+    "gets right, and the number of trials. It holds no record, no value and no count of a subset."
+)
+"""A limit of pages whose values are masked."""
+
 GLOSSARY: Final = (
     ("Answer, question, round", "A question is asked once or, where noise must be judged, several "
      "times; each time gives one answer. A round is a batch of questions sent together."),
@@ -116,8 +122,8 @@ GLOSSARY: Final = (
     ("Sensitivity", "By how much a change of records can change the true answer. Taken over all "
      "tables it is public; taken at the actual table it tells something about that table."),
     ("Threshold", "The number b in the question: are there more than b such records?"),
-    ("Transcript", "The file with every question and its answers. Its hash shows that two people "
-     "talk about the same run."),
+    ("Transcript", "Every question and its answers, kept in a file where that was wanted. Its "
+     "hash shows that two people talk about the same run."),
     ("True and false positive rate", "How often the attacker says “in the table” where that is "
      "true, and where it is not."),
     ("Universe", "Which records are possible at all: bounded by public limits, or not."),

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from thinveil.report.html.markup import Table, data
 from thinveil.report.html.pictures import POWERS, Key, Panel, Picture, Spec, colours, share_axis
+from thinveil.report.html.prose import family
 from thinveil.report.html.spelling import amount, many, percent
 
 _COLOURS: Final = {
@@ -20,6 +21,26 @@ _COLOURS: Final = {
 }
 _DASHES: Final = {"line": [1, 0], "dash": [8, 4], "dots": [2, 3]}
 """How lines are drawn in turn, by the name of their sign in legends."""
+
+
+def stopped(risk: Mapping[str, Any]) -> str:
+    """Say that somebody stopped the curves; else nothing."""
+    if not risk.get("interrupted"):
+        return ""
+    return "The risk curves were stopped by hand: what is drawn is what was done by then."
+
+
+def lacking(runs: Sequence[Mapping[str, Any]], control: bool) -> str:
+    """Say which kind of mechanism a curve lacks, without which it would mislead; else nothing.
+
+    Args:
+        runs: What is to be drawn.
+        control: Whether an honest mechanism belongs to it.
+    """
+    kinds = {family(str(each["mechanism"])) for each in runs}
+    if not kinds - {"dp", "unprotected"}:
+        return "no relaxed mechanism was reached"
+    return "the honest control was not reached" if control and "dp" not in kinds else ""
 
 
 def against_loss(risk: Mapping[str, Any]) -> Picture:

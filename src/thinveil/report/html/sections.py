@@ -7,8 +7,9 @@ from typing import Any
 
 from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, Table, bullets, code, data, joined, paragraph, tag
-from thinveil.report.html.masking import MASK, TARGETED
+from thinveil.report.html.masking import MASK
 from thinveil.report.html.spelling import amount, many, spelled, sureness
+from thinveil.report.html.targets import GUESSES_MASKED, TARGETED, is_one, only_trials
 
 
 def section(name: str, title: str, *content: object) -> Html:
@@ -136,10 +137,13 @@ def assumptions(run: Mapping[str, Any]) -> Html:
         names = ", ".join(result["known"])
         people = many(result["people"], "person", "people")
         more = f"Beyond this, of {people} the attacker knew: {names}."
+    doubts = [data(line) for line in run["doubts"] or []]
     return joined(
         paragraph("What the attacker was assumed to know before the first question:"),
         bullets(known, class_="known"),
         paragraph(more) if more else "",
+        paragraph("Check whether these lists are public in truth:") if doubts else "",
+        bullets(doubts, class_="doubts"),
     )
 
 
@@ -154,10 +158,14 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
             f"The chance that anything was decided wrongly because of noise is at most "
             f"{error:.2g}{planned}."
         )
-    if run["accuracy"]:
+    if run["accuracy"] and is_one(run):
+        lines.append("Of a single case there is no share and no interval: it is right or wrong.")
+    elif run["accuracy"]:
         sure = sureness(run["accuracy"]["confidence"])
         lines.append(f"Shares come with {sure} intervals. {run['accuracy']['meaning']}")
         lines += [f"One baseline {each}." for each in run["accuracy"].get("baselines") or []]
+        if run["accuracy"].get("guesses_masked"):
+            lines.append(GUESSES_MASKED)
     if run["membership"]:
         sure = sureness(run["membership"]["confidence"])
         lines.append(
@@ -166,6 +174,8 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
         )
     if run["records_recovered"] is not None or (run["result"] and run["result"]["checked"]):
         lines.append("What was found was compared with the true table after the last question.")
+    elif only_trials(run):
+        lines.append("Each trial was judged by its coin.")
     else:
         lines.append("The true table was not at hand, so what was found could not be checked.")
     if run["bits"] and not (run["masked"] and run["attack"] in TARGETED):
@@ -197,12 +207,29 @@ def what_would_change(run: Mapping[str, Any]) -> Html:
             "larger, and where the noise is, or how large beside other noise, still shows.",
             "A limit on the number of answers far below what was asked here; refusing questions "
             "that people may choose freely.",
-            "An error in this audit: the command and the seed below repeat it, and the transcript "
-            "holds every answer.",
+            f"An error in this audit: {_repeated(run)}.",
         ]
     if ended not in ("complete", "undecided"):
         lines.insert(0, f"More answers: this run ended early ({run['reason'] or ended}).")
     return bullets(lines)
+
+
+def limits(run: Mapping[str, Any]) -> Html:
+    """Say what this report does not show."""
+    return bullets([*prose.LIMITS, *([prose.AGGREGATES] if run["masked"] else [])])
+
+
+def _repeated(run: Mapping[str, Any]) -> str:
+    """Say what there is to check the run by; the answers themselves only where they were kept."""
+    by = "the command below repeats it"
+    if run["seed"] is not None:
+        by = "the command and the seed below repeat it"
+    if run["transcript"]:
+        return f"{by}, and the transcript holds every answer"
+    trials = (run["membership"] or {}).get("transcripts_sha256")
+    if run["provenance"]["transcript_sha256"] or trials:
+        return f"{by}, and the hash of all answers shows whether they are the same"
+    return by
 
 
 def glossary() -> Html:
@@ -232,10 +259,13 @@ def provenance(run: Mapping[str, Any]) -> Html:
         ("Versions", ", ".join(versions) or "not recorded"),
         ("System", made["system"]),
         ("Finished", tag("time", finished, datetime=finished) if finished else ""),
-        ("Took", f"{run['seconds']:,.2f} seconds" if run["seconds"] is not None else ""),
+        ("The attack took", f"{run['seconds']:,.2f} seconds" if run["seconds"] is not None else ""),
         ("Ended", run["ended"]),
-        ("Transcript (SHA-256)", code(digest) if digest else "none"),
-        ("Transcripts of the trials (SHA-256)", code(trials) if trials else ""),
+        (
+            f"{'Transcript' if run['transcript'] else 'Hash of all answers'} (SHA-256)",
+            code(digest) if digest else "none",
+        ),
+        ("Hash of all answers of the trials (SHA-256)", code(trials) if trials else ""),
         ("Transcript file", run["transcript"]),
         ("Round trips", trips),
     ]

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from thinveil.report.html.accuracy import judged_one
 from thinveil.report.html.markup import Html, paragraph, tag
-from thinveil.report.html.masking import TARGETED
 from thinveil.report.html.prose import family
 from thinveil.report.html.spelling import amount, loss, many, percent
+from thinveil.report.html.targets import (
+    GUESSES_MASKED,
+    TARGETED,
+    YES_OR_NO,
+    is_one,
+    only_trials,
+)
 
-UNSCORED: Final = "not scored: the true table was not at hand"
-
-
-_YES_OR_NO: Final = ("count", "membership", "uniqueness")
-"""Attacks that say something that is right or wrong, and recover nothing."""
+UNSCORED: Final = "the true table was not at hand"
+UNSETTLED: Final = "nothing was settled"
+UNSHARED: Final = "nobody asked about is alone in what was known of them"
+"""Why there is no share."""
 
 
 class Share(NamedTuple):
@@ -38,7 +44,7 @@ def verdict(run: Mapping[str, Any]) -> Html:
             else f"epsilon, {_whole(run)}; {run['budget'] or ''}".rstrip("; "),
         ),
         (
-            "Right" if run["attack"] in _YES_OR_NO else "Recovered",
+            "Right" if run["attack"] in ("count", *YES_OR_NO) else "Recovered",
             share.figure,
             f"{share.of}. {share.baseline}".strip(),
         ),
@@ -56,6 +62,11 @@ def verdict(run: Mapping[str, Any]) -> Html:
     trial = run["membership"]
     if trial and str(trial["sentence"]) not in run["verdict"]:
         said.append(paragraph(_bound(trial), class_="verdict second"))
+    if run["doubts"]:
+        columns = many(len(run["doubts"]), "column")
+        link = tag("a", "Assumptions", href="#assumptions")
+        told = f"The attacker was told the list of texts of {columns}; see "
+        said.append(paragraph(told, link, ".", class_="note"))
     if run["notice"]:
         said.append(paragraph(tag("strong", "Note: "), run["notice"], class_="note"))
     return tag(
@@ -71,51 +82,68 @@ def verdict(run: Mapping[str, Any]) -> Html:
 
 def _whole(run: Mapping[str, Any]) -> str:
     """Say what the claimed loss is the loss of."""
-    alone = run["attack"] == "membership" and run["membership"] and not run["result"]
-    return "for the answers of one trial" if alone else "for all answers together"
+    return "for the answers of one trial" if only_trials(run) else "for all answers together"
 
 
 def _bound(trial: Mapping[str, Any]) -> str:
     """Say the bound of the membership trial, as it was said with the run."""
     sentence = str(trial["sentence"]).rstrip(".")
-    if sentence.startswith("claims"):
-        return f"Beside this, a membership trial: the mechanism {sentence}."
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def recovered(run: Mapping[str, Any]) -> Share:
     """Return what share was recovered, and what guessing gets; never one without the other."""
     kind = "different records" if run["distinct_only"] else "records"
+    precise = ", at the chosen precision" if run["precision"] else ""
     if run["accuracy"]:
-        whole = run["accuracy"]["records"]
-        guess = (
-            f"Asking nothing: {percent(whole['nothing_share'])}; knowing every histogram: "
-            f"{percent(whole['marginals_share'])}"
-        )
-        unit = run["accuracy"].get("unit") or kind
-        of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {unit}"
-        return Share(percent(whole["share"]), of, guess)
+        return _judged(run, kind, precise)
     if run["records_recovered"] is not None:
-        return _counted(run, kind)
-    if run["membership"]:
+        return _counted(run, kind, precise)
+    if only_trials(run):
         trial = run["membership"]
         right = trial["true_positives"] + trial["out"] - trial["false_positives"]
         of = f"{right:,} of {many(trial['trials'], 'trial')} of membership right"
-        return Share(percent(right / trial["trials"]), of, "Asking nothing: half of them")
-    if run["result"] and run["result"]["checked"]:
-        return Share("not scored", "nobody asked about is alone in what was known of them", "")
-    return Share("not scored", UNSCORED.partition(": ")[2], "")
+        return Share(percent(right / max(trial["trials"], 1)), of, "Asking nothing: half of them")
+    result, why = run["result"], UNSCORED
+    if result and not result["settled"]:
+        why = UNSETTLED
+    elif result and result["checked"]:
+        why = UNSHARED
+    return Share("not scored", why, "")
 
 
-def _counted(run: Mapping[str, Any], kind: str) -> Share:
+def _judged(run: Mapping[str, Any], kind: str, precise: str) -> Share:
+    """Return the share that is right; of one person only whether it is."""
+    found = run["accuracy"]
+    whole, hidden = found["records"], found.get("guesses_masked")
+    of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {found.get('unit') or kind}"
+    if is_one(run):
+        if not run["result"]["settled"]:
+            return Share("nothing said", UNSETTLED, "")
+        if run["attack"] in YES_OR_NO:
+            return Share(judged_one(run), "beside a coin flip", "")
+        what = "the count" if run["attack"] == "count" else f"{of} are right"
+        return Share(judged_one(run), f"{what}{precise}", GUESSES_MASKED if hidden else "")
+    guess = (
+        GUESSES_MASKED
+        if hidden
+        else f"Asking nothing: {percent(whole['nothing_share'])}; knowing every histogram: "
+        f"{percent(whole['marginals_share'])}"
+    )
+    return Share(percent(whole["share"]), f"{of} are right{precise}", guess)
+
+
+def _counted(run: Mapping[str, Any], kind: str, precise: str) -> Share:
     """Return the share by the score alone, as runs without intervals have it."""
     found, guessed, records = run["records_recovered"], run["records_guessed"] or 0, run["records"]
     if run["distinct_only"]:
         figure = percent(1.0) if run["exact"] else amount(found)
         return Share(
-            figure, f"{amount(found)} {kind}", f"Asking nothing: {amount(guessed)} of them"
+            figure,
+            f"{amount(found)} {kind} are right{precise}",
+            f"Asking nothing: {amount(guessed)} of them",
         )
-    of = f"{amount(found)} of {amount(records)} {kind}"
+    of = f"{amount(found)} of {amount(records)} {kind} are right{precise}"
     return Share(percent(found / records), of, f"Asking nothing: {percent(guessed / records)}")
 
 
@@ -129,9 +157,10 @@ def tone(run: Mapping[str, Any]) -> str:
         return "calm" if not run["records_recovered"] else "part"
     if run["accuracy"]:
         whole = run["accuracy"]["records"]
-        guess = whole["nothing_share"]
+        # Where guesses are masked, the colour must not tell them either.
+        guess = whole["nothing_share"] or 0.0
         if run["attack"] != "column":  # whoever knows a histogram has the column by definition
-            guess = max(guess, whole["marginals_share"])
+            guess = max(guess, whole["marginals_share"] or 0.0)
         beyond = whole["share"] > guess
         every = whole["share"] == 1
     elif run["records_recovered"] is not None:
