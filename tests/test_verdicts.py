@@ -146,7 +146,7 @@ def test_interrupted_trials_keep_what_was_done():
             raise KeyboardInterrupt
 
     options = Options(trials=50, attack="membership")
-    found = membership_trials(DATA, options, 0.999, stop, trials=50)
+    found = membership_trials(DATA, options, stop)
     assert (found.trials, found.asked_for, found.interrupted) == (10, 50, True)
     verdict = audit(DATA, attack="membership", trials=50, observer=stop)
     assert verdict.exit_code == 3

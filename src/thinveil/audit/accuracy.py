@@ -180,6 +180,16 @@ def _of_table(
     )
 
 
+def _together(shares: Sequence[Share]) -> Share:
+    """Return what is right of all of them."""
+    return Share(
+        sum(each.right for each in shares),
+        sum(each.of for each in shares),
+        sum(each.nothing for each in shares),
+        sum(each.marginals for each in shares),
+    )
+
+
 def by_marginals(actual: Codes, distinct: bool, seed: int) -> int:
     """Return how many records somebody gets right who joins the columns by chance."""
     rng = np.random.default_rng((seed, actual.shape[1]))
@@ -210,12 +220,7 @@ def _of_columns(found: ColumnsFound, truth: Dataset, seed: int, confidence: floa
     whole = [each.column for each in shares if each.column is not None]
     return Accuracy(
         unit="different values" if found.columns[0].distinct else "values",
-        whole=Share(
-            sum(each.right for each in whole),
-            sum(each.of for each in whole),
-            sum(each.nothing for each in whole),
-            sum(each.marginals for each in whole),
-        ),
+        whole=_together(whole),
         attributes=tuple(shares),
         confidence=confidence,
     )
@@ -304,12 +309,7 @@ def _of_values(
     whole = [each.inferred for each in shares if each.inferred is not None]
     return Accuracy(
         unit="values of people who are alone in what is known of them",
-        whole=Share(
-            sum(each.right for each in whole),
-            sum(each.of for each in whole),
-            sum(each.nothing for each in whole),
-            sum(each.marginals for each in whole),
-        ),
+        whole=_together(whole),
         attributes=tuple(shares),
         confidence=confidence,
     )

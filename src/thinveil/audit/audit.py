@@ -187,13 +187,7 @@ def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer, simulated
     options = verdict.options
     try:
         trial = membership_trials(
-            truth,
-            options,
-            confidence_of(options.confidence),
-            observer,
-            trials=options.trials,
-            claim=verdict.facts.claim,
-            simulated=simulated,
+            truth, options, observer, claim=verdict.facts.claim, simulated=simulated
         )
     except UsageError as error:
         return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
@@ -212,15 +206,9 @@ def _trials_alone(
     facts = held.facts if isinstance(held, Target) else _curator(held, options).facts
     meter = Meter(len(facts.schema))
     start = time.perf_counter()
+    elsewhere = isinstance(held, Target)
     trial = membership_trials(
-        truth,
-        options,
-        confidence_of(options.confidence),
-        observer,
-        trials=options.trials,
-        claim=facts.claim,
-        meter=meter,
-        simulated=isinstance(held, Target),
+        truth, options, observer, claim=facts.claim, meter=meter, simulated=elsewhere
     )
     if trial.simulated:
         meter = Meter(len(facts.schema))  # of the target, nothing was asked

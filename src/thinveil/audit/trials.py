@@ -117,10 +117,8 @@ def known_by(data: Dataset, columns: Sequence[int], codes: Sequence[int]) -> dic
 def membership_trials(
     data: Dataset,
     options: Options,
-    confidence: float,
     observer: Observer = lambda meter, about: None,
     *,
-    trials: int = USUAL_TRIALS,
     claim: Claim | None = None,
     meter: Meter | None = None,
     counter: Counter | None = None,
@@ -130,10 +128,8 @@ def membership_trials(
 
     Args:
         data: The table.
-        options: How to attack; what is known of people and the attack's name are replaced.
-        confidence: How sure the intervals are to be.
+        options: How to attack, how many coins to flip, and how sure the intervals are to be.
         observer: Called after each trial with what was asked in all of them so far.
-        trials: How many coins to flip.
         claim: The mechanism, where the options do not name it.
         meter: Counts what is asked in all trials; a fresh one unless given. Its claimed loss is
             the largest of one trial: every trial has a curator of its own.
@@ -143,8 +139,7 @@ def membership_trials(
     Raises:
         UsageError: The table has nobody to ask about.
     """
-    if trials < 2:
-        raise UsageError("--trials: at least two are needed, for two worlds")
+    trials, confidence = options.trials, confidence_of(options.confidence)
     alone = possible_targets(data)
     drawn = coins(data, alone, trials, options.seed)
     claim = options.claim() if claim is None else claim
@@ -289,5 +284,4 @@ def trial(
     assert data is not None
     wanted = {**settings, "attack": "membership", "trials": trials, "confidence": confidence}
     options = options_of(None, wanted, held)
-    sure = confidence_of(options.confidence)
-    return membership_trials(data, options, sure, observer, trials=options.trials)
+    return membership_trials(data, options, observer)

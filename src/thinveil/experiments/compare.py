@@ -38,7 +38,7 @@ from thinveil.language.schema import Schema
 
 USUAL_PEOPLE: Final = 40
 """How many people a comparison tries its attacks on, unless told otherwise."""
-_CONFIDENCE: Final = 0.95
+_CONFIDENCE: Final = "0.95"
 
 
 def _by_kind(name: str) -> tuple[bool, bool, bool, str]:
@@ -244,11 +244,11 @@ def _tasks(
     def membership(observer: Observer, counter: Counter) -> Outcome | Skipped:
         if isinstance(members, Skipped):
             return members
-        options = settings.options(mechanism, attack="membership", trials=settings.people)
-        start = time.perf_counter()
-        tried = membership_trials(
-            data, options, _CONFIDENCE, observer, trials=settings.people, counter=counter
+        options = settings.options(
+            mechanism, attack="membership", trials=settings.people, confidence=_CONFIDENCE
         )
+        start = time.perf_counter()
+        tried = membership_trials(data, options, observer, counter=counter)
         ended = "interrupted" if tried.interrupted else "complete"
         return Outcome(
             task="membership",
