@@ -6,6 +6,7 @@ nothing about which values go together. An attack must beat both to have shown a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
