@@ -25,16 +25,23 @@ from thinveil.attacker.found import ColumnFound, ColumnsFound, TableFound
 from thinveil.commands import lab as lab_command
 from thinveil.commands.main import run
 from thinveil.curator.dataset import Dataset
-from thinveil.errors import MissingExtra, UsageError
+from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.lab import app as lab_app
 from thinveil.lab import pace as lab_pace
 from thinveil.lab import recording
 from thinveil.lab.app import HEADERS, app_of, cookie_name, static_files
-from thinveil.lab.pace import Pace
+from thinveil.lab.pace import HASTE, QUICK, Pace
 from thinveil.lab.reveal import RIGHT, UNKNOWN, WRONG, Onlooker, change
 from thinveil.lab.session import Session
 from thinveil.lab.sessions import Gone, Sessions
-from thinveil.lab.setting import ATTACK_LINES, MECHANISM_LINES, STRATEGY_LINES, choices, setting_of
+from thinveil.lab.setting import (
+    ATTACK_LINES,
+    MECHANISM_LINES,
+    SPEED,
+    STRATEGY_LINES,
+    choices,
+    setting_of,
+)
 from thinveil.lab.tables import LARGEST_FILE, MOST_PEOPLE, Tables, from_file
 from thinveil.lab.wording import range_in_words
 from thinveil.language.claims import MECHANISMS
@@ -274,6 +281,48 @@ def test_a_pace_lets_one_step_through() -> None:
         pace.allow(7)
 
 
+def test_what_cannot_be_seen_goes_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab_pace, "TICK", 0.0001)
+    events = finished(speed=20_000, table="people-12")
+    first = next(place for place, each in enumerate(events) if each.get("values"))
+    before, after = (
+        max(len(each["questions"]) for each in of_kind(some, "asked"))
+        for some in (events[:first], events[first:])
+    )
+    assert (before, after) == (2 * HASTE, 2)
+
+
+@pytest.mark.parametrize("speed", [4, 30])
+def test_a_speed_to_read_along_is_kept(speed: int) -> None:
+    pace = Pace(speed, hasty=True)
+    assert pace.allow(100) <= 2
+
+
+@pytest.mark.parametrize("table", [each["name"] for each in choices(Tables())["tables"]])
+def test_the_first_cells_fill_within_five_seconds(table: str) -> None:
+    events = finished(table=table)
+    shown = next(each for each in events if each.get("values"))
+    assert shown["questions"] <= 5 * SPEED * HASTE
+    assert SPEED >= QUICK
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        ("name\nZoë\n".encode("latin-1"), "save the file as UTF-8 text"),
+        ("name\nZoë\n".encode("utf-16"), "save the file as UTF-8 text"),
+        (b"name\nA\x00\n", "save the file as UTF-8 text"),
+        (b'name\n"A\n', "correct it or leave it out"),
+        (b"name,age\nA\n", "correct it or leave it out"),
+        (b"size\n1\ninf\n", "correct it or leave it out"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_mended_on_the_page(content: bytes, advice: str) -> None:
+    with pytest.raises(DataError, match=f": {advice}, and open the file again$") as told:
+        from_file(content, "t.csv")
+    assert "--" not in str(told.value)
+
+
 def test_runs_that_nobody_watches_are_dropped() -> None:
     now = 0.0
     runs = Sessions(most=2, idle=60, clock=lambda: now)
@@ -377,6 +426,8 @@ def test_large_and_broken_requests_are_refused(lab: Labs) -> None:
         for path in ("/api/runs/unknown", "/api/runs/unknown/events"):
             assert client.get(path).status_code == 404
         run = client.post("/api/runs", json={"table": "people-12", "paused": True}).json()["run"]
+        epsilon = client.post("/api/runs", json={"table": "people-12", "epsilon": "0"})
+        assert epsilon.json()["error"].startswith("epsilon must")
         wrong = client.post(f"/api/runs/{run}/control", json={"action": "explode"})
         assert wrong.status_code == 422
         for after in ("x", "--", "\u00b2", "9" * 30):

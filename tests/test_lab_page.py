@@ -152,6 +152,60 @@ def test_a_run_is_paused_stepped_and_resumed(page: Any) -> None:
     assert page.watched.complaints == []
 
 
+def test_a_run_keeps_its_own_name_whatever_is_chosen(page: Any) -> None:
+    page.fill("#k", "3")
+    page.click("#step")
+    page.wait_for_selector("body[data-state=paused]")
+    for each in ("table", "file", "mechanism", "k", "epsilon", "seed", "attack", "strategy"):
+        assert page.is_disabled(f"#{each}"), each
+    assert "Reset to change" in page.inner_text("#setup")
+    until(page, lambda: number(page, "rounds") == 1)
+    assert "First it learns" in page.inner_text("#phase")
+    mine = "idp, k = 3, epsilon 1e-10 each answer"
+    assert page.inner_text("#run-title") == f"30 made-up people: {mine}"
+    page.select_option("#speed", "0")
+    page.click("#pause")  # resumes
+    assert ended(page).startswith(f"{mine}:")
+    assert page.is_hidden("#locked")
+    page.select_option("#mechanism", "dp-laplace")
+    page.select_option("#attack", "membership")
+    page.fill("#epsilon", "1")
+    assert page.inner_text("#verdict").startswith(f"{mine}:")
+    assert mine in page.inner_text("#run-title")
+    assert page.is_hidden("#legend-known")
+    assert page.inner_text("#n-people") == "30 of 30"
+    page.click("#reset")
+    assert page.is_hidden("#run-title")
+    assert page.is_enabled("#mechanism")
+    assert page.watched.complaints == []
+
+
+def test_an_opened_table_is_hidden_and_a_failed_one_wipes_nothing(
+    page: Any, tmp_path: Path
+) -> None:
+    go(page)
+    verdict = ended(page)
+    page.click("#truth")
+    bad, good = tmp_path / "bad.csv", tmp_path / "good.csv"
+    bad.write_bytes("name,age\nZoë,36\n".encode("latin-1"))
+    good.write_bytes(PEOPLE_CSV)
+    page.set_input_files("#file", bad)
+    page.wait_for_selector("#alert:not([hidden])")
+    said = page.inner_text("#alert")
+    assert "line 2 is not UTF-8 text: save the file as UTF-8 text, and open" in said
+    assert page.inner_text("#verdict") == verdict
+    assert page.locator("td.right").count() == 240
+    page.set_input_files("#file", good)
+    until(page, lambda: page.locator("tbody tr").count() == 4)
+    assert page.get_attribute("#truth", "aria-pressed") == "false"
+    assert page.locator("td.unknown").count() == 8
+    assert "Rapunzel" not in page.inner_text("#people")
+    page.click("#truth")
+    page.select_option("#table", "incomes")
+    until(page, lambda: page.locator("tbody tr").count() == 6)
+    assert page.locator("td.unknown").count() == 6
+
+
 def test_honest_noise_is_seen_to_hold(page: Any) -> None:
     go(page, mechanism="dp-laplace")
     said = ended(page)
@@ -196,7 +250,7 @@ def test_two_tabs_run_side_by_side(page: Any, browser: Any, lab: Labs) -> None:
     with page_of(browser) as other:
         other.goto(lab.address)
         other.wait_for_selector("body[data-state=idle] tbody tr")
-        go(page, speed="100", mechanism="idp")
+        go(page, speed="30", mechanism="idp")
         go(other, mechanism="idp-noisy", attack="column", column="ward")
         assert "recovered the column ward" in ended(other)
         assert other.locator("td.right").count() == 30
@@ -342,6 +396,10 @@ def test_recordings_play_without_the_server(browser: Any, tmp_path: Path) -> Non
                 until(page, lambda: page.locator("tbody tr").count() == 6)
                 page.click("#go")
                 assert "recovered all 6 records" in ended(page)
+                page.click("#truth")
+                go(page, mechanism="idp-k3")  # another table: nobody asked to see this one
+                assert "idp, k = 3" in ended(page)
+                assert page.get_attribute("#truth", "aria-pressed") == "false"
                 assert page.watched.complaints == []
                 assert page.watched.hosts == {"127.0.0.1"}
         finally:

@@ -54,7 +54,11 @@
  "usual": {
   "epsilon": "1e-10",
   "strategy": "adaptive",
-  "speed": 100.0
+  "speed": 100.0,
+  "haste": {
+   "from": 100,
+   "times": 8
+  }
  },
  "note": "These are recordings of real runs, with seed 0. To choose a table, an attack and a seed yourself, install thinveil[lab] and run: thinveil lab"
 };

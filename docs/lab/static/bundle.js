@@ -27,6 +27,14 @@ function noise(value) {
   return (size >= 1000 ? FINE : SMALL).format(value).replace("-", "−");
 }
 
+/** The mechanism of a run, with its own k and epsilon: what is chosen by now may be something else. */
+function guard({ mechanism, k, epsilon }) {
+  const parts = [mechanism.name];
+  if (k !== null && k !== undefined) parts.push(`k = ${k}`);
+  if (mechanism.protected) parts.push(`epsilon ${epsilon} each answer`);
+  return parts.join(", ");
+}
+
 /** A box: what is new first, then what was known of the group. */
 function box(run, cell, range) {
   const words = (ranges) => ranges.map((each) => run.ranges[each][0]).filter(Boolean).join(" and ");
@@ -118,11 +126,20 @@ const PHASES = {
   "searching again": "Searching again where a proof failed",
 };
 
-function phase(label) {
+const FIRST = {
+  "": "First it learns which values occur and how often",
+  "finding bounds": "First it learns where the numbers begin and end",
+  histograms: "First it learns which values occur and how often",
+  values: "First it learns which values occur",
+};
+
+/** What is being found out; at first no cell of the table can show it. */
+function phase(label, first = false) {
+  if (first && FIRST[label]) return FIRST[label];
   if (PHASES[label]) return PHASES[label];
   return label ? label[0].toUpperCase() + label.slice(1) : "Asking";
 }
-return { count, spelled, whom, asked, answered, told, phase };
+return { count, spelled, guard, whom, asked, answered, told, phase };
 })();
 modules.model = (() => {
 // What is known of a run: events go in, numbers and cells come out. No page, no network.
@@ -336,6 +353,7 @@ class Board {
     this.head = table.tHead;
     this.body = table.tBodies[0];
     this.truth = false;
+    this.cells = [];
     this.lit = [];
     this.body.addEventListener("click", (event) => {
       const row = event.target.closest("tr");
@@ -674,6 +692,7 @@ class Recorded {
 
   async choices() {
     this.list = await this.load("index");
+    this.haste = this.list.usual.haste;
     return this.list;
   }
 
@@ -696,7 +715,7 @@ class Recorded {
     this.stop();
     const chosen = this.list.mechanisms.find((each) => each.name === setting.mechanism);
     this.events = await this.load(chosen.file);
-    Object.assign(this, { hear, at: 0, inside: 0, due: 0, paused: setting.paused });
+    Object.assign(this, { hear, at: 0, inside: 0, due: 0, paused: setting.paused, known: false });
     this.rate = setting.speed;
     this.hear(this.events[this.at++]);
     this.timer = setInterval(() => this.tick(), TICK);
@@ -704,7 +723,8 @@ class Recorded {
 
   tick() {
     if (this.paused) return;
-    this.due += this.rate ? (this.rate * TICK) / 1000 : Infinity;
+    const hasty = this.events[0].attack === "dataset" && !this.known && this.rate >= this.haste.from;
+    this.due += this.rate ? (this.rate * (hasty ? this.haste.times : 1) * TICK) / 1000 : Infinity;
     const wanted = Math.floor(this.due);
     if (wanted < 1) return;
     this.due -= wanted;
@@ -718,6 +738,7 @@ class Recorded {
       const event = this.events[this.at];
       if (event.kind !== "asked") {
         this.at++;
+        this.known ||= event.values > 0;
         this.hear(event);
         if (event.kind === "end") this.rest();
         continue;
@@ -760,7 +781,7 @@ const { Gauge } = modules.gauges;
 const { Live } = modules.live;
 const { Run } = modules.model;
 const { Recorded } = modules.recorded;
-const { answered, asked, count, phase, spelled } = modules.words;
+const { answered, asked, count, guard, phase, spelled } = modules.words;
 
 const SLOW = 4; // questions a second: slow enough to light the rows of each
 const find = (id) => document.getElementById(id);
@@ -771,7 +792,7 @@ const gauges = {
   recovered: new Gauge(find("recovered"), "Recovered", "0", "all"),
 };
 
-let choices, table, run = new Run(), state = "idle", events = [], due = false;
+let choices, table, tableName, run = new Run(), state = "idle", events = [], due = false;
 const board = new Board(find("people"), (person, from) => {
   if (needsPerson() && state === "idle" && !recorded) {
     find("person-number").value = person + 1;
@@ -823,9 +844,9 @@ function describe() {
 
 /** Mark what is known beforehand of the person whom the attack is after. */
 function target() {
-  const aimed = !recorded && needsPerson() && table;
-  find("legend-known").hidden = !aimed;
   if (!table || state !== "idle") return;
+  const aimed = !recorded && needsPerson();
+  find("legend-known").hidden = !aimed;
   const person = Number(find("person-number").value) - 1;
   const there = aimed && person >= 0 && person < table.rows.length;
   const columns = new Set(known());
@@ -851,22 +872,40 @@ function showTable(plain) {
   draw();
 }
 
+/** Show true values, or hide them; a table that was just opened is hidden. */
+function showTruth(shown) {
+  find("truth").setAttribute("aria-pressed", String(shown));
+  board.setTruth(shown);
+}
+
 async function chooseTable() {
-  clear();
+  const name = find("table").value;
+  alarm(null);
   try {
-    showTable(await source.table(find("table").value));
-  } catch (error) { alarm(error); }
+    const plain = await source.table(name);
+    if (find("table").value !== name || isActive()) return; // a run brings its table along
+    clear();
+    showTruth(false);
+    showTable(plain);
+    tableName = name;
+  } catch (error) {
+    if (find("table").value === name && tableName) find("table").value = tableName;
+    alarm(error);
+  }
 }
 
 async function openFile() {
   const [file] = find("file").files;
   if (!file) return;
-  clear();
+  alarm(null);
   try {
     const { name, table: plain } = await source.open(file);
+    clear();
+    showTruth(false);
     const list = find(recorded ? "mechanism" : "table");
     list.append(option(name, recorded ? file.name : plain.title));
     list.value = name;
+    if (!recorded) tableName = name;
     describe();
     showTable(plain);
   } catch (error) { alarm(error); }
@@ -895,23 +934,33 @@ function clear() {
   draw();
 }
 
+const isActive = () => ["starting", "running", "paused"].includes(state);
+
 function become(next) {
   state = next;
   const active = state === "running" || state === "paused";
+  find("locked").hidden = !active;
   find("go").disabled = active || state === "starting";
   find("pause").disabled = !active;
   find("pause").textContent = state === "paused" ? "Resume" : "Pause";
   find("step").disabled = find("one").disabled = state === "ended" || state === "starting";
   find("reset").disabled = state === "idle" || state === "starting";
   find("save").disabled = recorded || state !== "ended";
+  const typing = find("fields").contains(document.activeElement);
+  find("fields").disabled = isActive();
+  if (typing && isActive()) find("people").closest(".scroll").focus({ preventScroll: true }); // a locked field has no focus
   document.body.dataset.state = state;
 }
 
 async function begin(paused) {
+  let chosen;
+  try {
+    chosen = setting(paused);
+  } catch (error) { alarm(error); return false; }
   clear();
   become("starting");
   try {
-    await source.start(setting(paused), hear, lost);
+    await source.start(chosen, hear, lost);
     if (state === "starting") become(paused ? "paused" : "running");
     return true;
   } catch (error) {
@@ -941,9 +990,12 @@ function hear(event) {
     run.apply(event);
   } catch (error) { source.stop(); return alarm(error); }
   if (event.kind === "start") {
-    table = event.table;
-    board.show(table);
+    if (JSON.stringify(event.table) !== JSON.stringify(table)) {
+      showTruth(false);
+      showTable(event.table);
+    } else board.show(table);
     const { person, known: facts, table: { columns } } = event;
+    find("legend-known").hidden = person === null;
     if (person !== null && event.fitting.includes(person)) {
       board.know(columns.flatMap((each, column) => (each.name in facts ? [person * columns.length + column] : [])));
     }
@@ -964,6 +1016,7 @@ function ended(event) {
     : event.sentence;
   const { claimed } = event, found = run.values || Object.keys(run.person).length;
   if (claimed > 1 && !nothing && !failed) find("verdict").append(` A claimed loss of ${spelled(claimed)} promises nothing: the curator said so.`);
+  if (!failed) find("verdict").prepend(Object.assign(document.createElement("span"), { className: "verdict-of", textContent: `${guard(run.start)}: ` }));
   find("verdict").className = `verdict ${failed ? "" : nothing ? "safe" : claimed === null || claimed > 1 || !found ? "open" : "broken"}`;
 }
 
@@ -998,7 +1051,9 @@ function draw() {
   find("n-people").textContent = going && run.start.attack !== "dataset" ? "–" : `${count(run.people)} of ${count(people)}`;
   find("n-values").textContent = cells ? `${count(run.values)} of ${count(cells)}` : "–";
   find("n-guessed").textContent = baseline();
-  find("phase").textContent = !going ? "Nothing was asked yet." : run.end ? "The run has ended." : state === "paused" ? `Paused. ${phase(run.label)}` : `${phase(run.label)} …`;
+  find("run-title").hidden = !going;
+  find("run-title").textContent = going ? `${run.start.table.title}: ${guard(run.start)}` : "";
+  find("phase").textContent = !going ? "Nothing was asked yet." : run.end ? "The run has ended." : status();
   const last = run.questions.at(-1);
   const { text, kind } = last ? answered(run, last) : { text: "", kind: "" };
   find("reply").className = `answer ${kind}`;
@@ -1007,6 +1062,15 @@ function draw() {
   if (!drawer.isOpen) board.light(last && (state === "paused" || (state === "running" && SLOW >= find("speed").value && find("speed").value > 0)) ? run.fits(last) : []);
   else if (drawer.run !== run || !run.end || run.end !== drawer.seen) { drawer.run = run; drawer.seen = run.end; drawer.refresh(); }
   find("provenance").textContent = going ? `${recorded ? "A recording of a real run" : "This run"} in Python: ${run.start.code}` : "";
+}
+
+/** What is being learned; until a first cell is known, it may go faster than was chosen. */
+function status() {
+  const first = run.start.attack === "dataset" && !run.values;
+  const words = phase(run.label, first);
+  if (state === "paused") return `Paused. ${words}`;
+  const { from, times } = choices.usual.haste;
+  return `${words}${first && find("speed").value >= from ? `, at ${times} times the speed` : ""} …`;
 }
 
 /** How many cells the attack is after. */
@@ -1068,13 +1132,14 @@ async function open() {
   find("strategy").replaceChildren(...choices.strategies.map((each) => option(each.name, each.name)));
   const { usual } = choices;
   find("epsilon").value = usual.epsilon;
+  find("speed").value = usual.speed;
   find("strategy").value = usual.strategy;
   find("save").hidden = recorded;
   if (recorded) {
     find("file-label").firstChild.textContent = "Open a saved run";
     find("file").accept = ".json";
   }
-  if (recorded) find("mechanism-line").after(Object.assign(document.createElement("p"), { className: "line whole", textContent: choices.note }));
+  if (recorded) find("mechanism-line").closest("p").after(Object.assign(document.createElement("p"), { className: "line whole", textContent: choices.note }));
   describe();
   become("idle");
   await chooseTable();
@@ -1092,11 +1157,7 @@ find("reset").addEventListener("click", clear);
 find("save").addEventListener("click", save);
 find("speed").addEventListener("change", async () => { try { await source.speed(Number(find("speed").value)); } catch (error) { alarm(error); } });
 find("reconnect").addEventListener("click", () => source.reconnect());
-find("truth").addEventListener("click", () => {
-  const shown = find("truth").getAttribute("aria-pressed") !== "true";
-  find("truth").setAttribute("aria-pressed", String(shown));
-  board.setTruth(shown);
-});
+find("truth").addEventListener("click", () => showTruth(find("truth").getAttribute("aria-pressed") !== "true"));
 find("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme !== "dark"));
 addEventListener("pagehide", () => { if (!recorded) source.stop(); });
 open();

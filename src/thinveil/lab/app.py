@@ -10,6 +10,7 @@ holds anything of a table.
 
 import asyncio
 import json
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -147,7 +148,7 @@ def app_of(
     @app.exception_handler(ThinveilError)
     async def wrong(request: Request, error: ThinveilError) -> Response:
         status = 404 if isinstance(error, Gone) else 413 if isinstance(error, _TooLarge) else 422
-        return refused(status, str(error))
+        return refused(status, _in_words_of_the_page(str(error)))
 
     @app.get("/")
     async def page(request: Request) -> Response:
@@ -236,6 +237,11 @@ def app_of(
         return StreamingResponse(stream, media_type="text/event-stream")
 
     return app
+
+
+def _in_words_of_the_page(message: str) -> str:
+    """Name settings as the page does, not by options of the command line."""
+    return re.sub(r"--(?=[a-z])", "", message.replace("--epsilon-per-query", "epsilon"))
 
 
 def cookie_name(port: int | None) -> str:

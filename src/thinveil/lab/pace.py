@@ -15,6 +15,11 @@ FASTEST: Final = 100_000
 NO_LIMIT: Final = 0
 """The speed of an attack that nobody slows down."""
 
+QUICK: Final = 100
+"""From this speed on nobody reads single questions."""
+HASTE: Final = 8
+"""How many times as fast a quick attack goes while nothing of it can be seen."""
+
 Step = Literal["round", "question"]
 
 
@@ -24,15 +29,17 @@ class Pace:
     Args:
         speed: Questions a second; 0 is as fast as it goes.
         paused: Whether to wait for a step or for `resume` at first.
+        hasty: Whether a quick attack goes faster still, until `calm` is called.
     """
 
-    def __init__(self, speed: float = NO_LIMIT, paused: bool = False) -> None:
+    def __init__(self, speed: float = NO_LIMIT, paused: bool = False, hasty: bool = False) -> None:
         self._changed = threading.Condition()
         self._speed = speed_of(speed)
         self._paused = paused
         self._stopped = False
         self._step: Step | None = None
         self._due = 0.0
+        self._hasty = hasty
 
     @property
     def paused(self) -> bool:
@@ -64,6 +71,11 @@ class Pace:
         speed = speed_of(speed)
         self._set(lambda: setattr(self, "_speed", speed))
 
+    def calm(self) -> None:
+        """Go at the chosen speed from now on: there is something to see."""
+        if self._hasty:
+            self._set(lambda: setattr(self, "_hasty", False))
+
     def _set(self, change: Callable[[], None]) -> None:
         with self._changed:
             change()
@@ -88,10 +100,11 @@ class Pace:
                     continue
                 if self._speed == NO_LIMIT:
                     return wanted
-                portion = min(wanted, max(1, round(self._speed * TICK)))
+                speed = self._speed * (HASTE if self._hasty and self._speed >= QUICK else 1)
+                portion = min(wanted, max(1, round(speed * TICK)))
                 now = time.monotonic()
                 if self._due == 0.0:
-                    self._due = now + portion / self._speed
+                    self._due = now + portion / speed
                 if now >= self._due:
                     self._due = 0.0
                     return portion

@@ -10,7 +10,7 @@ from typing import Any, Final
 from thinveil.lab.app import static_files
 from thinveil.lab.pace import NO_LIMIT
 from thinveil.lab.session import Session
-from thinveil.lab.setting import MECHANISM_LINES, SPEED, setting_of
+from thinveil.lab.setting import FASTER, MECHANISM_LINES, SPEED, setting_of
 from thinveil.lab.tables import Tables
 
 PEOPLE: Final = 30
@@ -60,7 +60,7 @@ def recordings() -> dict[str, str]:
         ],
         "attacks": [],
         "strategies": [],
-        "usual": {"epsilon": "1e-10", "strategy": "adaptive", "speed": SPEED},
+        "usual": {"epsilon": "1e-10", "strategy": "adaptive", "speed": SPEED, "haste": FASTER},
         "note": NOTE,
     }
     written = {"index": json.dumps(listed, indent=1)}

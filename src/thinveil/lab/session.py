@@ -50,7 +50,7 @@ class Session:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.pace = Pace(setting.speed, setting.paused)
+        self.pace = Pace(setting.speed, setting.paused, setting.options.attack == "dataset")
         truth = setting.table.data
         curator = Curator(truth, setting.options.claim(), seed=setting.options.seed)
         self._attack = attack_on(setting.options, curator.facts)
@@ -133,6 +133,8 @@ class Session:
         now = self._onlooker.look(found)
         cells = change(self._seen, now, self.setting.table.data)
         self._seen = now
+        if now.values:
+            self.pace.calm()
         told: dict[str, Any] = {"people": now.people, "values": now.values}
         told |= {"cells": cells} if cells else {}
         if isinstance(found, PeopleFound) and found.people:
@@ -214,6 +216,7 @@ def _start(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
             "about": facts.claim.describe(),
             **_law(facts.claim),
         },
+        "k": facts.claim.k,
         "epsilon": options.epsilon_per_query,
         "attack": options.attack,
         "strategy": options.strategy_for(facts.claim),

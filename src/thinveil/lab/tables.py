@@ -114,8 +114,20 @@ def from_file(content: bytes, name: str) -> Table:
         try:
             data = load(path)
         except ThinveilError as error:
-            raise DataError(str(error).replace(str(path), title)) from None
+            raise DataError(_on_the_page(str(error).replace(str(path), title))) from None
     return cut(data, title, f"thinveil.load({title!r})")
+
+
+def _on_the_page(message: str) -> str:
+    """Return a message of the reader with advice that can be followed on the page."""
+    what, _, advice = message.rpartition(": ")
+    if "--encoding" in advice:
+        advice = "save the file as UTF-8 text"
+    elif "--" in advice or "schema" in advice:
+        advice = "correct it or leave it out"
+    else:
+        return message
+    return f"{what}: {advice}, and open the file again"
 
 
 @dataclass(slots=True)

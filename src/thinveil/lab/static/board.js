@@ -9,6 +9,7 @@ export class Board {
     this.head = table.tHead;
     this.body = table.tBodies[0];
     this.truth = false;
+    this.cells = [];
     this.lit = [];
     this.body.addEventListener("click", (event) => {
       const row = event.target.closest("tr");

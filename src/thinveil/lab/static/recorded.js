@@ -22,6 +22,7 @@ export class Recorded {
 
   async choices() {
     this.list = await this.load("index");
+    this.haste = this.list.usual.haste;
     return this.list;
   }
 
@@ -44,7 +45,7 @@ export class Recorded {
     this.stop();
     const chosen = this.list.mechanisms.find((each) => each.name === setting.mechanism);
     this.events = await this.load(chosen.file);
-    Object.assign(this, { hear, at: 0, inside: 0, due: 0, paused: setting.paused });
+    Object.assign(this, { hear, at: 0, inside: 0, due: 0, paused: setting.paused, known: false });
     this.rate = setting.speed;
     this.hear(this.events[this.at++]);
     this.timer = setInterval(() => this.tick(), TICK);
@@ -52,7 +53,8 @@ export class Recorded {
 
   tick() {
     if (this.paused) return;
-    this.due += this.rate ? (this.rate * TICK) / 1000 : Infinity;
+    const hasty = this.events[0].attack === "dataset" && !this.known && this.rate >= this.haste.from;
+    this.due += this.rate ? (this.rate * (hasty ? this.haste.times : 1) * TICK) / 1000 : Infinity;
     const wanted = Math.floor(this.due);
     if (wanted < 1) return;
     this.due -= wanted;
@@ -66,6 +68,7 @@ export class Recorded {
       const event = this.events[this.at];
       if (event.kind !== "asked") {
         this.at++;
+        this.known ||= event.values > 0;
         this.hear(event);
         if (event.kind === "end") this.rest();
         continue;

@@ -24,6 +24,14 @@ function noise(value) {
   return (size >= 1000 ? FINE : SMALL).format(value).replace("-", "−");
 }
 
+/** The mechanism of a run, with its own k and epsilon: what is chosen by now may be something else. */
+export function guard({ mechanism, k, epsilon }) {
+  const parts = [mechanism.name];
+  if (k !== null && k !== undefined) parts.push(`k = ${k}`);
+  if (mechanism.protected) parts.push(`epsilon ${epsilon} each answer`);
+  return parts.join(", ");
+}
+
 /** A box: what is new first, then what was known of the group. */
 function box(run, cell, range) {
   const words = (ranges) => ranges.map((each) => run.ranges[each][0]).filter(Boolean).join(" and ");
@@ -115,7 +123,16 @@ const PHASES = {
   "searching again": "Searching again where a proof failed",
 };
 
-export function phase(label) {
+const FIRST = {
+  "": "First it learns which values occur and how often",
+  "finding bounds": "First it learns where the numbers begin and end",
+  histograms: "First it learns which values occur and how often",
+  values: "First it learns which values occur",
+};
+
+/** What is being found out; at first no cell of the table can show it. */
+export function phase(label, first = false) {
+  if (first && FIRST[label]) return FIRST[label];
   if (PHASES[label]) return PHASES[label];
   return label ? label[0].toUpperCase() + label.slice(1) : "Asking";
 }
