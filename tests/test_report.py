@@ -604,3 +604,40 @@ def test_in_a_browser(tmp_path):
             assert tab.locator("details table").first.is_visible()
             assert "Pictures need JavaScript" in tab.locator("body").inner_text()
     assert len(set(inks)) == 2
+
+
+CUT = """() => [...document.querySelectorAll('.wide')].filter(box => box.offsetParent).map(box => ({
+  cut: box.scrollWidth > box.clientWidth + 1,
+  hint: box.previousElementSibling.matches('.more') && !box.previousElementSibling.hidden,
+  records: box.closest('#records') !== null,
+}))"""
+
+
+def test_on_paper_and_on_a_phone(tmp_path):
+    file = tmp_path / "report.html"
+    with chromium() as browser, page_of(browser, width=360) as tab:
+        for show in (False, True):
+            file.write_text(page(results("idp"), comparison=beside(), show_records=show), "utf-8")
+            tab.goto(file.as_uri())
+            tab.wait_for_selector("html[data-drawn]")
+            tab.evaluate(
+                "for (const each of document.querySelectorAll('details')) each.open = true"
+            )
+            tab.wait_for_timeout(100)
+            tables = tab.evaluate(CUT)
+            assert len(tables) > 5
+            assert any(each["cut"] for each in tables)
+            for each in tables:
+                assert each["hint"] is each["cut"]
+            assert [each["cut"] for each in tables if each["records"]] == [show]
+        file.write_text(page(results("idp"), comparison=beside()), "utf-8")
+        tab.goto(file.as_uri())
+        tab.wait_for_selector("html[data-drawn]")
+        paper = tab.pdf(prefer_css_page_size=True)
+        # from charts drawn for a phone; 18 pages where tables and captions may not be parted
+        assert 5 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
+        tab.emulate_media(media="print")
+        kept = "[...document.querySelectorAll('.drawn')].map(x => getComputedStyle(x).breakInside)"
+        assert set(tab.evaluate(kept)) == {"avoid"}
+        hints = "[...document.querySelectorAll('.more')].every(each => !each.offsetParent)"
+        assert tab.evaluate(hints)

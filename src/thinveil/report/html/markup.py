@@ -118,8 +118,9 @@ class Table:
             tag("thead", tag("tr", *head)),
             tag("tbody", *body),
         )
-        return tag(
-            "div", inside, class_="wide", tabindex="0", role="region", aria_label=self.caption
+        return joined(
+            paragraph("The table goes on to the right: scroll it.", class_="more", hidden=True),
+            tag("div", inside, class_="wide", tabindex="0", role="region", aria_label=self.caption),
         )
 
 

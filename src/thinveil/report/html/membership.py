@@ -184,7 +184,11 @@ def _losses(losses: Sequence[Loss]) -> Spec:
         "field": "at",
         "type": "quantitative",
         "title": "privacy loss epsilon",
-        "scale": {"type": "log", "domain": [least, 20 * max(above, default=1.0)], "nice": False},
+        "scale": {
+            "type": "log",
+            "domain": [least, max(1.0, 20 * max(above, default=1.0))],
+            "nice": False,
+        },
         "axis": {"labelExpr": POWERS, "tickCount": 4, "labelOverlap": "greedy", "grid": False},
     }
     points = [

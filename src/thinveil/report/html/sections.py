@@ -24,8 +24,8 @@ def records(run: Mapping[str, Any]) -> Html:
         names = (run["attributes"] or [])[:8]
         table = Table(
             "What a recovered record looks like; values are masked",
-            ("Record", *(data(name) for name in names)),
-            [(f"{which} record", *[MASK] * len(names)) for which in ("true", "recovered")],
+            ("Attribute", "True record", "Recovered record"),
+            [(data(name), MASK, MASK) for name in names],
         )
         return joined(
             paragraph(

@@ -54,6 +54,15 @@
     document.documentElement.dataset.drawn = "yes";
   });
 
+  // A table that is wider than the window says so above itself.
+  const watch = new ResizeObserver((changes) => {
+    for (const { target } of changes) {
+      const hint = target.previousElementSibling;
+      if (hint && hint.matches(".more")) hint.hidden = target.scrollWidth <= target.clientWidth + 1;
+    }
+  });
+  for (const each of document.querySelectorAll(".wide")) watch.observe(each);
+
   // On paper nothing can be unfolded: short tables are printed, and folded again afterwards.
   let opened = [];
   addEventListener("beforeprint", () => {
