@@ -232,6 +232,22 @@ def test_trials_are_judged_by_their_coins():
     assert "true table was not at hand" not in said("trial")
 
 
+def test_trials_that_said_nothing_are_not_right():
+    run = results("trial")
+    silent = {"undecided": 40, "true_positives": 0, "false_positives": 0, "epsilon_at_least": 0.0}
+    for queries, what in ((163840, "no usable difference was found"), (0, "nothing was asked")):
+        text = beyond({**run, "membership": {**run["membership"], **silent, "queries": queries}})
+        assert f"Right nothing {what} in 40 trials" in text
+        assert "of membership right" not in text
+    some = {**run["membership"], "undecided": 3}
+    assert "where 3 without an answer count as" in beyond({**run, "membership": some})
+    # trials beside a target elsewhere: what was claimed and asked in them, not of the target
+    mine = {**run["membership"], "simulated": True, "epsilon_claimed": 1e-10, "queries": 40}
+    text = beyond({**run, "membership": mine, "queries": 0, "epsilon_claimed": 0.0})
+    assert "Claimed loss 1e-10 epsilon, for the answers of one trial" in text
+    assert "0 of the target; the trials drew 40 answers on the auditor's machine" in text
+
+
 def test_beyond_guessing_means_in_every_panel():
     run = results("idp")
     assert run["accuracy"]["attributes"][0]["interval"][0] < 0.9
@@ -300,7 +316,8 @@ def test_of_people_no_more_is_said_than_at_the_terminal():
     del unsettled["result"][0]["present"]
     unsettled |= {"result": unsettled["result"][:1], "verdict": "learned nothing yet"}
     text = beyond(unsettled)
-    assert "nothing said nothing was settled" in text
+    assert "What was said is nothing nothing was settled" in text
+    assert "true table was not at hand" not in text
     assert "is wrong" not in text
 
 

@@ -9,7 +9,7 @@ from thinveil.report.html.markup import Html, Table, data, paragraph, tag
 from thinveil.report.html.masking import MASK
 from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot, rows_by, share_axis, tick
 from thinveil.report.html.spelling import between, many, percent, sureness
-from thinveil.report.html.targets import GUESSES_MASKED, TARGETED, YES_OR_NO
+from thinveil.report.html.targets import GUESSES_MASKED, TARGETED, YES_OR_NO, is_unsettled, unit_of
 
 _MOST: Final = 40
 _MARKS: Final = {
@@ -34,7 +34,7 @@ _HEADINGS: Final = (
 def of_one(run: Mapping[str, Any]) -> Html:
     """Say whether what was said of one person or one count is right: a share would mean little."""
     what = "count" if run["attack"] == "count" else "person"
-    if not run["result"]["settled"]:
+    if is_unsettled(run):
         return tag("div", tag("h3", f"Nothing was said of the {what} asked about"), id="accuracy")
     beside = GUESSES_MASKED if run["accuracy"].get("guesses_masked") else ""
     if run["attack"] in YES_OR_NO:
@@ -55,7 +55,7 @@ def judged_one(run: Mapping[str, Any]) -> str:
 def picture(run: Mapping[str, Any]) -> Picture:
     """Draw the shares of each attribute: whose value is not said, and named person by person."""
     found = run["accuracy"]
-    attributes, records, unit = found["attributes"], found["records"], _unit(found)
+    attributes, records, unit = found["attributes"], found["records"], unit_of(run, "records")
     columns = [each for each in attributes if each["share"] is not None]
     inferred = [each for each in attributes if each.get("inferred")]
     panels = []
@@ -108,10 +108,6 @@ def picture(run: Mapping[str, Any]) -> Picture:
     )
 
 
-def _unit(found: Mapping[str, Any]) -> str:
-    return str(found.get("unit") or "records")
-
-
 def _shares(one: Mapping[str, Any]) -> tuple[str, ...]:
     if one["share"] is None:
         return ("",) * 4
@@ -136,7 +132,7 @@ def _possible(one: Mapping[str, Any]) -> str:
 def _headline(run: Mapping[str, Any]) -> str:
     """Say in how many attributes more is right in this table than any guesser gets right."""
     found = run["accuracy"]
-    attributes, whole, unit = found["attributes"], found["records"], _unit(found)
+    attributes, whole, unit = found["attributes"], found["records"], unit_of(run, "records")
     precise = ", at the chosen precision" if run["precision"] else ""
     share = f"{percent(whole['share'])} of {unit}"
     if found.get("guesses_masked"):

@@ -23,7 +23,7 @@ from thinveil.report.html.masking import shown
 from thinveil.report.html.pictures import left_out
 from thinveil.report.html.sections import section
 from thinveil.report.html.summary import UNSHARED
-from thinveil.report.html.targets import is_one, only_trials
+from thinveil.report.html.targets import is_one, is_unsettled, only_trials
 
 _SCRIPTS: Final = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
 _NO_SCRIPT: Final = "Pictures need JavaScript. The tables beneath each of them say the same."
@@ -180,6 +180,8 @@ def _evidence(run: Mapping[str, Any]) -> Html:
         parts.append(accuracy.picture(run).html())
     elif only_trials(run):
         parts.append(left_out("Accuracy with intervals", "The run consists of trials, below."))
+    elif is_unsettled(run):
+        parts.append(left_out("Accuracy with intervals", "Nothing was settled."))
     elif run["result"] and run["result"]["checked"]:
         parts.append(left_out("Accuracy with intervals", f"{UNSHARED}.".capitalize()))
     else:

@@ -9,7 +9,13 @@ from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, Table, bullets, code, data, joined, paragraph, tag
 from thinveil.report.html.masking import MASK
 from thinveil.report.html.spelling import amount, many, spelled, sureness
-from thinveil.report.html.targets import GUESSES_MASKED, TARGETED, is_one, only_trials
+from thinveil.report.html.targets import (
+    GUESSES_MASKED,
+    TARGETED,
+    is_one,
+    is_unsettled,
+    only_trials,
+)
 
 
 def section(name: str, title: str, *content: object) -> Html:
@@ -151,14 +157,16 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
     """Say how sure the result is, and in which sense."""
     lines: list[object] = []
     error = run["error_probability"]
-    if error is not None:
+    if error is not None and not (only_trials(run) and run["membership"].get("simulated")):
         wanted = run["error_wanted"]
         planned = "" if wanted is None else f" (planned: {spelled(wanted)} for the whole attack)"
         lines.append(
             f"The chance that anything was decided wrongly because of noise is at most "
             f"{error:.2g}{planned}."
         )
-    if run["accuracy"] and is_one(run):
+    if is_unsettled(run):
+        lines.append("Nothing was settled, so there is nothing to check.")
+    elif run["accuracy"] and is_one(run):
         lines.append("Of a single case there is no share and no interval: it is right or wrong.")
     elif run["accuracy"]:
         sure = sureness(run["accuracy"]["confidence"])
@@ -176,7 +184,7 @@ def sureness_of(run: Mapping[str, Any]) -> Html:
         lines.append("What was found was compared with the true table after the last question.")
     elif only_trials(run):
         lines.append("Each trial was judged by its coin.")
-    else:
+    elif not is_unsettled(run):
         lines.append("The true table was not at hand, so what was found could not be checked.")
     if run["bits"] and not (run["masked"] and run["attack"] in TARGETED):
         lines.append(f"What was found is {amount(run['bits'])} bits long, {run['bits_basis']}.")

@@ -14,7 +14,9 @@ from thinveil.report.html.targets import (
     TARGETED,
     YES_OR_NO,
     is_one,
+    is_unsettled,
     only_trials,
+    unit_of,
 )
 
 UNSCORED: Final = "the true table was not at hand"
@@ -33,8 +35,13 @@ class Share(NamedTuple):
 
 def verdict(run: Mapping[str, Any]) -> Html:
     """Return the verdict in words, and three numbers."""
-    claimed, share = run["epsilon_claimed"], recovered(run)
-    asked = run["queries"] or 0
+    share, trial = recovered(run), run["membership"]
+    simulated = only_trials(run) and trial.get("simulated")
+    claimed = trial["epsilon_claimed"] if simulated else run["epsilon_claimed"]
+    asked = f"{many(run['questions'] or 0, 'question')} in {many(run['rounds'] or 0, 'round')}"
+    if simulated:
+        drawn = many(trial["queries"], "answer")
+        asked = f"of the target; the trials drew {drawn} on the auditor's machine"
     rows = (
         (
             "Claimed loss",
@@ -44,14 +51,14 @@ def verdict(run: Mapping[str, Any]) -> Html:
             else f"epsilon, {_whole(run)}; {run['budget'] or ''}".rstrip("; "),
         ),
         (
-            "Right" if run["attack"] in ("count", *YES_OR_NO) else "Recovered",
+            _asked_after(run),
             share.figure,
             f"{share.of}. {share.baseline}".strip(),
         ),
         (
             "Answers asked for",
-            amount(asked),
-            f"{many(run['questions'] or 0, 'question')} in {many(run['rounds'] or 0, 'round')}",
+            amount(run["queries"] or 0),
+            asked,
         ),
     )
     numbers = [
@@ -59,7 +66,6 @@ def verdict(run: Mapping[str, Any]) -> Html:
         for name, figure, said in rows
     ]
     said = [paragraph(run["verdict"], class_="verdict")]
-    trial = run["membership"]
     if trial and str(trial["sentence"]) not in run["verdict"]:
         said.append(paragraph(_bound(trial), class_="verdict second"))
     if run["doubts"]:
@@ -78,6 +84,13 @@ def verdict(run: Mapping[str, Any]) -> Html:
         class_=f"tone-{tone(run)}",
         aria_labelledby="verdict-title",
     )
+
+
+def _asked_after(run: Mapping[str, Any]) -> str:
+    """Return what the second number is about."""
+    if is_one(run) and run["accuracy"]:
+        return "What was said is"
+    return "Right" if run["attack"] in ("count", *YES_OR_NO) else "Recovered"
 
 
 def _whole(run: Mapping[str, Any]) -> str:
@@ -100,29 +113,37 @@ def recovered(run: Mapping[str, Any]) -> Share:
     if run["records_recovered"] is not None:
         return _counted(run, kind, precise)
     if only_trials(run):
-        trial = run["membership"]
-        right = trial["true_positives"] + trial["out"] - trial["false_positives"]
-        of = f"{right:,} of {many(trial['trials'], 'trial')} of membership right"
-        return Share(percent(right / max(trial["trials"], 1)), of, "Asking nothing: half of them")
-    result, why = run["result"], UNSCORED
-    if result and not result["settled"]:
-        why = UNSETTLED
-    elif result and result["checked"]:
-        why = UNSHARED
-    return Share("not scored", why, "")
+        return _of_trials(run["membership"])
+    if is_unsettled(run):
+        return Share("nothing", UNSETTLED, "")
+    checked = run["result"] and run["result"]["checked"]
+    return Share("not scored", UNSHARED if checked else UNSCORED, "")
+
+
+def _of_trials(trial: Mapping[str, Any]) -> Share:
+    """Return how often trials were right; where the attack said nothing, it was not."""
+    trials, undecided = many(trial["trials"], "trial"), trial.get("undecided") or 0
+    if undecided == trial["trials"]:
+        what = "no usable difference was found" if trial["queries"] else "nothing was asked"
+        return Share("nothing", f"{what} in {trials}", "")
+    right = trial["true_positives"] + trial["out"] - trial["false_positives"]
+    of = f"{right:,} of {trials} of membership right"
+    if undecided:
+        of += f", where {undecided:,} without an answer count as “not in the table”"
+    return Share(percent(right / trial["trials"]), of, "Asking nothing: half of them")
 
 
 def _judged(run: Mapping[str, Any], kind: str, precise: str) -> Share:
     """Return the share that is right; of one person only whether it is."""
     found = run["accuracy"]
     whole, hidden = found["records"], found.get("guesses_masked")
-    of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {found.get('unit') or kind}"
+    of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {unit_of(run, kind)}"
     if is_one(run):
-        if not run["result"]["settled"]:
-            return Share("nothing said", UNSETTLED, "")
+        if is_unsettled(run):
+            return Share("nothing", UNSETTLED, "")
         if run["attack"] in YES_OR_NO:
             return Share(judged_one(run), "beside a coin flip", "")
-        what = "the count" if run["attack"] == "count" else f"{of} are right"
+        what = "about one count" if run["attack"] == "count" else f"{of} are right"
         return Share(judged_one(run), f"{what}{precise}", GUESSES_MASKED if hidden else "")
     guess = (
         GUESSES_MASKED

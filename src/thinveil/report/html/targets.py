@@ -28,6 +28,20 @@ def is_one(run: Mapping[str, Any]) -> bool:
     return run["attack"] in TARGETED and bool(run["result"]) and run["result"]["people"] == 1
 
 
+def is_unsettled(run: Mapping[str, Any]) -> bool:
+    """Tell whether an attack on people, a count or columns ended before it settled anything."""
+    if run["attack"] == "dataset" or only_trials(run):
+        return False
+    result = run["result"]
+    return not result["settled"] if result else run["ended"] != "complete"
+
+
+def unit_of(run: Mapping[str, Any], usual: str) -> str:
+    """Return what the accuracy of a run counts, as something that can be right."""
+    unit = str(run["accuracy"].get("unit") or usual)
+    return "statements about people" if unit == "people" else unit
+
+
 def entries_of(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what a run found, person by person or column by column."""
     result = run["result"]
@@ -81,7 +95,7 @@ def _attributes(entries: list[Mapping[str, Any]]) -> str:
     if not there:
         return "whether anybody fits what was known"
     if len(entries) > 1:
-        return f"attributes of people, out of {len(entries):,} who were asked about"
+        return f"attributes of people out of {len(entries):,} who were asked about,"
     values, matches = many(len(there[0]["values"]), "attribute"), there[0].get("matches")
     if matches is None:
         return f"which values of {values} occur among the records that fit"
