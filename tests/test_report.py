@@ -651,7 +651,7 @@ def test_on_paper_and_on_a_phone(tmp_path):
         tab.goto(file.as_uri())
         tab.wait_for_selector("html[data-drawn]")
         paper = tab.pdf(prefer_css_page_size=True)
-        # from charts drawn for a phone; 18 pages where tables and captions may not be parted
+        # 18 before tables and captions could be parted and charts had a largest height
         assert 5 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
         tab.emulate_media(media="print")
         kept = "[...document.querySelectorAll('.drawn')].map(x => getComputedStyle(x).breakInside)"
