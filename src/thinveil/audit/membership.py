@@ -33,8 +33,8 @@ def how_drawn() -> str:
 
 
 _SIMULATED: Final = (
-    "The trials were run here, by the mechanism's description and the table given as truth: the "
-    "target itself was not asked."
+    "The trials were run on the auditor's machine, by the mechanism's description and the table "
+    "given as truth: the target itself was not asked."
 )
 
 
