@@ -315,6 +315,7 @@ def test_the_first_cells_fill_within_five_seconds(table: str) -> None:
         (b'name\n"A\n', "correct it or leave it out"),
         (b"name,age\nA\n", "correct it or leave it out"),
         (b"size\n1\ninf\n", "correct it or leave it out"),
+        (b"key\n1\n9999999999999999999\n", "correct it or leave it out"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_mended_on_the_page(content: bytes, advice: str) -> None:
@@ -485,7 +486,7 @@ def test_no_value_of_a_table_reaches_a_log_or_a_message(
 
 def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab_app, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=re.escape("thinveil[lab]")):
+    with pytest.raises(MissingExtra, match=r"pip install '(thinveil|\.)\[lab\]'"):
         app_of(KEY, Tables())
 
 

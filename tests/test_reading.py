@@ -232,7 +232,7 @@ def test_decodes_times(table: Write) -> None:
     [
         ("1 inf", "row 2 of column 'a' is infinite"),
         ("1 2 -Infinity", "row 3 of column 'a' is infinite"),
-        ("1 4611686018427387904", "row 2 of column 'a' is too large.*coarser step.*category"),
+        ("1 4611686018427387904", "row 2 of column 'a' is too large.*category.*thinveil schema"),
         ("1 1e999999999", "row 2 of column 'a' is too large"),
         ("1 1e99999999999999999999999", "row 2 of column 'a' is too large"),
         (f"1 {'9' * 5000}", "row 2 of column 'a' is too large"),
@@ -457,9 +457,9 @@ def test_without_pyarrow(table: Write, monkeypatch: pytest.MonkeyPatch) -> None:
             raise AssertionError("not called")
 
     assert only(load(table("a\n1\n"))) == [1]
-    with pytest.raises(MissingExtra, match=r"Reading Parquet.*thinveil\[arrow\]"):
+    with pytest.raises(MissingExtra, match=r"Reading Parquet.*\[arrow\]'"):
         load(table(b"", "a.parquet"))
-    with pytest.raises(MissingExtra, match=r"thinveil\[arrow\]"):
+    with pytest.raises(MissingExtra, match=r"\[arrow\]'"):
         load(Frame())
 
 

@@ -27,6 +27,7 @@ A message says what was wrong, where, and what to do next. It never holds a
 confidential value: columns are named, rows are numbered, contents are not shown.
 """
 
+import json
 from typing import Final
 
 EXIT_COMPLETE: Final = 0
@@ -37,6 +38,10 @@ EXIT_USAGE: Final = 2
 """The exit code of wrong usage."""
 EXIT_EARLY: Final = 3
 """The exit code of a run that ended early with what was found so far."""
+
+
+IN_THE_FOLDER: Final = "in the folder of the repository"
+"""Where thinveil is installed from, if it was not found by its name."""
 
 
 class ThinveilError(Exception):
@@ -132,4 +137,31 @@ class MissingExtra(ThinveilError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an extra part: run  pip install 'thinveil[{extra}]'")
+        super().__init__(f"{what} needs an extra part: run  {to_install(extra)}")
+
+
+def to_install(extra: str = "", *, bare: bool = False) -> str:
+    """Say how thinveil is installed with an extra, in the way in which it was installed here.
+
+    Where it came from a folder, an index may have nothing under its name, or something else.
+
+    Args:
+        extra: The name of the extra; thinveil alone without one.
+        bare: Whether to leave out where the command is to be run.
+    """
+    wanted = f"[{extra}]" if extra else ""
+    if not from_folder():
+        return f"pip install 'thinveil{wanted}'"
+    where = "" if bare else f"  {IN_THE_FOLDER}"
+    return f"python -m pip install '.{wanted}'{where}"
+
+
+def from_folder() -> bool:
+    """Tell whether thinveil was installed from a folder of sources."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = json.loads(distribution("thinveil").read_text("direct_url.json") or "{}")
+        return str(origin.get("url")).startswith("file:") and "dir_info" in origin
+    except (PackageNotFoundError, ValueError, AttributeError):
+        return False

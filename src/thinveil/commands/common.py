@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import click
@@ -32,8 +33,12 @@ def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> A
     """Return the names of mechanisms; plug-ins are looked for only where one is none of ours."""
     for name in [value] if isinstance(value, str) else value:
         if name not in MECHANISMS and name not in mechanism_names():
-            names = ", ".join(mechanism_names())
-            raise click.BadParameter(f"there is no mechanism {name!r}; choose from {names}")
+            names = mechanism_names()
+            near = get_close_matches(name, names, 1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise click.BadParameter(
+                f"there is no mechanism {name!r}{meant}; choose from {', '.join(names)}"
+            )
     return value
 
 

@@ -20,7 +20,7 @@ import click
 from thinveil import __version__
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
 from thinveil.commands.parts import Extra, extras
-from thinveil.errors import EXIT_COMPLETE, EXIT_ERROR, ThinveilError
+from thinveil.errors import EXIT_COMPLETE, EXIT_ERROR, IN_THE_FOLDER, ThinveilError, from_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -272,7 +272,7 @@ def _show(console: Console, found: Findings) -> None:
     for heading, state in (("To mend what is broken:", "broken"), ("To add an extra:", "missing")):
         commands = [each.command for each in found.extras if each.state == state]
         if commands:
-            console.print(Text(heading))
+            console.print(Text(f"{heading[:-1]} ({IN_THE_FOLDER}):" if from_folder() else heading))
             for each in dict.fromkeys(commands):
                 console.print(Text(f"  {each}"), soft_wrap=True)
     for note in found.notes:

@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "completion": "Print a script that lets a shell complete commands and options.",
     "doctor": "Say what is installed, what is missing and what is broken.",
     "lab": "Open a page on which a table is attacked before everybody's eyes.",
+    "people": "Write a table of made-up people as CSV, to try things out on.",
     "report": "Turn the result of an audit into a page to hand on.",
     "reproduce": "Run the paper's experiments and compare every figure.",
     "schema": "Draft a schema file for a table.",

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from thinveil.errors import to_install
+
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
@@ -96,7 +98,7 @@ class Extra:
         ]
         if again:  # it is there in the right version, so that a plain install would do nothing
             return f"pip install --force-reinstall {' '.join(again)}"
-        return f"pip install '{f'thinveil[{self.name}]' if self.name else 'thinveil'}'"
+        return to_install(self.name, bare=True)
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as plain values."""

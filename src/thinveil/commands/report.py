@@ -71,6 +71,8 @@ def _read(path: str, keys: tuple[str, ...], wanted: str, option: str = "") -> Ma
     """Read a result; what it is must show in its keys."""
     try:
         content = json.loads(Path(path).read_text("utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{option}{path}: there is no such file: check the path") from None
     except OSError as error:
         raise DataError(f"{option}{path}: {error.strerror}") from None
     except ValueError:

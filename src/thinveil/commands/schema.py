@@ -23,7 +23,7 @@ from thinveil.commands.common import (
 )
 from thinveil.curator.addresses import shown
 from thinveil.curator.database import DatabaseTable
-from thinveil.curator.drafting import draft_of_database, draft_schema
+from thinveil.curator.drafting import draft_of_database, draft_schema, listed_numbers
 from thinveil.errors import OutputError, UsageError
 from thinveil.language.schema import Schema
 from thinveil.language.schema_file import write_schema
@@ -68,6 +68,14 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
     check_outputs([table], output=output, json=json_file)
     _, notices = consoles(json_file)
     schema = _draft({**given, "table": table}, notices)
+    for name in listed_numbers(schema):
+        notices.print(
+            Text(
+                f"Note: the column {name!r} holds numbers that are too large to be counted, so it "
+                "is drafted as a category, and the list of its values counts as public. If it is "
+                "not, drop the column."
+            )
+        )
     text = write_schema(schema, _COMMENTS)
     if output:
         try:

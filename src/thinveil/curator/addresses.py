@@ -181,9 +181,16 @@ def _parquet(path: str) -> list[str]:
     """Return the Parquet files that a path means; none where it is a text file."""
     at = Path(path)
     if at.is_dir():
-        found = [str(each) for each in at.rglob("*") if each.suffix.lower() in _PARQUET]
+        found = [
+            str(each)
+            for each in at.rglob("*")
+            if each.suffix.lower() in _PARQUET and each.is_file()
+        ]
         if not found:
-            raise DataError(f"{path}: there are no Parquet files (.parquet, .pq) in this folder")
+            raise DataError(
+                f"{path}: this is a folder, and there are no Parquet files (.parquet, .pq) in it: "
+                "give a CSV or Parquet file, a folder of Parquet files, or a database"
+            )
         return sorted(found)
     if at.is_file():
         with at.open("rb") as file:

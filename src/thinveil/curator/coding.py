@@ -109,6 +109,11 @@ def _decimal_code(grid: Grid, places: int, text: str) -> int:
     return code
 
 
+def too_large(column: Column, grid: Grid, missing: Collection[str]) -> bool:
+    """Tell whether a column of numbers has one beyond the end of its grid."""
+    return any(_too_large(grid, text) for text in column.present(missing))
+
+
 def _too_large(grid: Grid, text: str) -> bool:
     """Tell whether a text that did not fit is a number beyond the end of the grid."""
     if grid.kind not in ("integer", "decimal") or not NUMBER.fullmatch(text.strip()):
@@ -129,9 +134,16 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
             "values, or name it as a missing text"
         )
     if _too_large(attribute, column.texts[place] or ""):
+        if attribute.kind == "integer":
+            what = f"is too large for a whole number: they end below {LIMIT * attribute.step:f}"
+            advice = "leave the column out"
+        else:
+            what = f"is too large for a grid with the step {attribute.step}"
+            advice = "round the column to fewer decimals, or give a coarser step in a schema file"
         return DataError(
-            f"{where} is too large for a grid with the step {attribute.step}: round the column "
-            'to fewer decimals, or give a coarser step or kind = "category" in a schema file'
+            f"{where} {what}: {advice}; or make it a category with a schema file, which is "
+            "written by  thinveil schema TABLE --output FILE  and used by  thinveil audit TABLE "
+            "--schema FILE"
         )
     unit = {"date": " days", "datetime": " seconds"}.get(attribute.kind, "")
     return DataError(

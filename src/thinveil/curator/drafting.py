@@ -11,13 +11,15 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal, localcontext
 
-from thinveil.curator.coding import encode
+from thinveil.curator.coding import Column, encode, too_large
 from thinveil.curator.database import DatabaseTable
 from thinveil.curator.delimited import Dialect
-from thinveil.curator.inference import infer
+from thinveil.curator.inference import as_categories, infer, padded
 from thinveil.curator.reading import missing_texts, read_columns
+from thinveil.errors import DataError
 from thinveil.language.queries import Codes
-from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid, Schema
+from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import NUMBER
 
 
 def draft_schema(
@@ -29,6 +31,8 @@ def draft_schema(
     missing: Collection[str] = (),
 ) -> Schema:
     """Return a schema that fits a table, with roomy bounds for editing.
+
+    A column of numbers that are too large to be counted becomes a list of categories.
 
     Args:
         source: As in `thinveil.curator.reading.load`, like the other arguments.
@@ -45,9 +49,29 @@ def draft_schema(
     attributes: list[Attribute] = []
     for column, attribute in zip(columns, infer(columns, gaps), strict=True):
         if isinstance(attribute, Grid):
-            attribute = with_roomy_bounds(attribute, encode(column, attribute, gaps))
+            attribute = _bounded(column, attribute, gaps)
         attributes.append(attribute)
     return Schema(tuple(attributes))
+
+
+def _bounded(column: Column, grid: Grid, missing: Collection[str]) -> Attribute:
+    try:
+        return with_roomy_bounds(grid, encode(column, grid, missing))
+    except DataError:
+        if not too_large(column, grid, missing):
+            raise
+        return as_categories(column, missing)
+
+
+def listed_numbers(schema: Schema) -> list[str]:
+    """Return the columns whose numbers became categories, because some are too large."""
+    return [
+        each.name
+        for each in schema
+        if isinstance(each, Categories)
+        and each.values
+        and all(NUMBER.fullmatch(text.strip()) and not padded(text.strip()) for text in each.values)
+    ]
 
 
 def draft_of_database(table: DatabaseTable) -> Schema:

@@ -20,6 +20,9 @@ from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
 FINEST: Final = 400
 """Decimal places beyond which no grid is drafted; the smallest float has 324."""
 
+FEW: Final = 5
+"""Fewer different texts in a column are no reason for doubt."""
+
 STEPS: Final = ("3600", "60", "1", "0.001", "0.000001")
 """The steps of times that are tried, in seconds, the coarsest first."""
 
@@ -42,7 +45,13 @@ def infer_attribute(column: Column, missing: Collection[str]) -> Attribute:
         found = _number(column, stripped, missing, gaps) or _time(column.name, stripped, gaps)
         if found is not None:
             return found
-    return Categories(column.name, tuple(sorted(present)), gaps)
+    return as_categories(column, missing)
+
+
+def as_categories(column: Column, missing: Collection[str]) -> Categories:
+    """Return a public list of all texts of a column."""
+    present = column.present(missing)
+    return Categories(column.name, tuple(sorted(present)), len(present) < len(column.texts))
 
 
 def _number(
@@ -58,7 +67,7 @@ def _number(
             if not INFINITE_TEXT.fullmatch(text):
                 return None
             infinite = True
-        elif _padded(text):
+        elif padded(text):
             return None
     if infinite:
         raise DataError(
@@ -78,7 +87,7 @@ def _number(
     return Grid(column.name, "integer", missing=gaps)
 
 
-def _padded(text: str) -> bool:
+def padded(text: str) -> bool:
     """Tell whether a number has a leading zero, as postcodes do."""
     if text[0] in "+-":
         text = text[1:]
@@ -137,12 +146,13 @@ def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
 def doubts(schema: Schema, records: int) -> list[str]:
     """Say where an inferred schema makes more public than its owner may have meant.
 
-    A column of many different texts becomes a long public list of categories. Often it holds
-    numbers or dates in a form that is not recognised, or a text that means missing.
+    A column of many different texts becomes a public list of categories, as long as a quarter of
+    the records or longer: names of people, say. Often it holds numbers or dates in a form that is
+    not recognised, or a text that means missing.
     """
     found = []
     for attribute in schema:
-        if isinstance(attribute, Categories) and len(attribute.values) >= max(20, records / 4):
+        if isinstance(attribute, Categories) and len(attribute.values) >= max(FEW, records / 4):
             numbers = sum(any(map(str.isdigit, text)) for text in attribute.values)
             hint = (
                 "If these are numbers or dates, say which text means missing (--missing TEXT) or "

@@ -13,7 +13,7 @@ from thinveil.attacker.strategies import STRATEGIES, USUAL
 from thinveil.audit.options import Options
 from thinveil.audit.schedule import DEFAULT
 from thinveil.curator.dataset import Dataset
-from thinveil.errors import UsageError
+from thinveil.errors import UsageError, to_install
 from thinveil.lab.pace import HASTE, QUICK, speed_of
 from thinveil.lab.tables import INCOMES, OWN, Table, Tables
 from thinveil.language.claims import MECHANISMS, claim_named
@@ -132,7 +132,7 @@ def _shown_first(name: str) -> tuple[bool, str]:
 def missing(mechanism: str) -> str:
     """Say what a mechanism lacks on this machine; "" where nothing."""
     if mechanism == "dp-opendp" and find_spec("opendp") is None:
-        return "needs the OpenDP library: pip install 'thinveil[opendp]'"
+        return f"needs the OpenDP library: {to_install('opendp')}"
     return ""
 
 
