@@ -223,7 +223,7 @@ def test_a_figure_without_matplotlib_is_refused_before_any_work(monkeypatch, cap
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setattr("thinveil.commands.compare.compare", lambda *_: pytest.fail("it ran"))
     assert run(["compare", "--figure", "c.png"]) == 1
-    assert "thinveil[plots]" in capsys.readouterr().err
+    assert "[plots]'" in capsys.readouterr().err
 
 
 def test_ctrl_c_shows_what_is_done_so_far(monkeypatch, capsys):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+from shlex import quote
+from typing import Final
 
 import click
 from rich.text import Text
 
 from thinveil.commands.outputs import check_outputs, consoles, write_text
 
-MOST = 1_000_000
+MOST: Final = 1_000_000
+"""More people than that are nobody's first steps."""
 
 
 @click.command("people")
@@ -41,6 +44,6 @@ def command(records: int, seed: int, output: str | None) -> int:
         return 0
     write_text(output, text.getvalue(), "--output")
     consoles(None)[1].print(
-        Text(f"Wrote {output}: {records:,} made-up people. Now: thinveil audit {output}")
+        Text(f"Wrote {output}: {records:,} made-up people. Now: thinveil audit {quote(output)}")
     )
     return 0

@@ -135,7 +135,7 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
         )
     if _too_large(attribute, column.texts[place] or ""):
         if attribute.kind == "integer":
-            what = f"is too large for a whole number: they end below {LIMIT * attribute.step:f}"
+            what = f"is too large for a whole number (they end below {LIMIT * attribute.step:f})"
             advice = "leave the column out"
         else:
             what = f"is too large for a grid with the step {attribute.step}"
