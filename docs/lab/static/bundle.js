@@ -1070,7 +1070,7 @@ function status() {
   const words = phase(run.label, first);
   if (state === "paused") return `Paused. ${words}`;
   const { from, times } = choices.usual.haste;
-  return `${words}${first && find("speed").value >= from ? `, at ${times} times the speed` : ""} …`;
+  return `${words}${first && find("speed").value >= from ? ` (${times} × speed)` : ""} …`;
 }
 
 /** How many cells the attack is after. */
