@@ -1,11 +1,13 @@
-"""Hooks of MkDocs: shows notebooks as pages of the site, as they were executed.
+"""Hooks of MkDocs: shows notebooks as pages of the site, and plays recordings of the lab.
 
 A notebook becomes a Markdown page with its cells and their outputs; the notebook itself stays
-beside it, to download. Nothing is executed here and nothing is loaded from elsewhere.
+beside it, to download. The page that plays runs of the lab is the package's own front end, and its
+runs are recorded while the site is built. Nothing is loaded from elsewhere.
 """
 
 import base64
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,18 @@ import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from thinveil.lab.recording import site
+
+
+@cache
+def _recorded() -> dict[str, bytes]:
+    return site()  # once, however often a server builds the pages again
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page, and its pictures, for each notebook."""
+    """Add a page, and its pictures, for each notebook; and the lab that needs no install."""
+    for name, content in _recorded().items():
+        files.append(File.generated(config, f"lab/{name}", content=content))
     for notebook in [each for each in files if each.src_uri.endswith(".ipynb")]:
         source = Path(notebook.abs_src_path or "")
         stem = notebook.src_uri.removesuffix(".ipynb")

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -21,7 +20,6 @@ from thinveil.lab.setting import setting_of
 from thinveil.lab.tables import Tables
 
 KEY = "the key of the tests"
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "lab"
 PEOPLE_CSV = b"name,age\nRumpelstiltskin,41\nSnowwhite,17\nRapunzel,23\nRumpelstiltskin,64\n"
 
 

@@ -226,6 +226,8 @@ def test_the_site_loads_nothing_from_elsewhere(tmp_path: Path):
         assert "Output" in shown
         assert f"{notebook.stem}-1.png" in shown
         assert (tmp_path / "tutorials" / f"{notebook.stem}-1.png").exists()
+    assert (tmp_path / "lab" / "recorded.html").exists()
+    assert (tmp_path / "lab" / "recordings" / "idp-k1.js").exists()
     reference = (tmp_path / "api.html").read_text("utf-8")
     for name in thinveil.__all__:
         assert re.search(rf'id="thinveil\.[\w.]*\b{name}"', reference), name

@@ -15,7 +15,6 @@ import pytest
 
 from browser import chromium, page_of, until
 from labs import (
-    DOCS,
     KEY,
     PEOPLE_CSV,
     Labs,
@@ -347,9 +346,17 @@ def test_colours_can_be_told_apart(theme: int) -> None:
             assert (high + 0.05) / (low + 0.05) >= 4.5, (text, ground)
 
 
-def test_recordings_play_from_a_disk(browser: Any) -> None:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page that plays recordings."""
+    folder = tmp_path_factory.mktemp("recorded")
+    recording.write(folder)
+    return folder
+
+
+def test_recordings_play_from_a_disk(browser: Any, recorded: Path) -> None:
     with page_of(browser) as page:
-        page.goto((DOCS / recording.PAGE).as_uri())
+        page.goto((recorded / recording.PAGE).as_uri())
         page.wait_for_selector("body[data-state=idle] tbody tr")
         go(page, mechanism="bdp")
         assert "recovered the distinct set of 30 records exactly" in ended(page)
@@ -362,8 +369,8 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_recordings_play_without_the_server(browser: Any, tmp_path: Path) -> None:
-    handler = functools.partial(_Quiet, directory=str(DOCS))
+def test_recordings_play_without_the_server(browser: Any, recorded: Path, tmp_path: Path) -> None:
+    handler = functools.partial(_Quiet, directory=str(recorded))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever).start()
         try:

@@ -1,6 +1,5 @@
 """Tests that guard the project itself."""
 
-import csv
 import re
 import shlex
 import subprocess
@@ -64,11 +63,9 @@ def test_python_blocks_run(tmp_path):
 
 def test_the_command_lines_for_your_own_table_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    data = thinveil.people(300)
-    with Path("people.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([data.schema.names, *data.rows()])
+    people = thinveil.people(60).rows()
     Path("targets.csv").write_text("age,postcode\n" + "".join(
-        f"{row[0]},{row[1]}\n" for row in data.rows()[:3]
+        f"{row[0]},{row[1]}\n" for row in people[:3]
     ))  # fmt: skip
     section = README.partition("## Your own table")[2]
     lines = section.partition("```sh\n")[2].partition("```")[0].splitlines()
@@ -77,6 +74,8 @@ def test_the_command_lines_for_your_own_table_run(tmp_path, monkeypatch, capsys)
         words = shlex.split(line.partition("#")[0].replace("job=nurse", "insured=yes"))
         assert words[0] == "thinveil"
         assert run(words[1:]) == 0, line
+        if words[1] == "people":
+            continue
         told = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
         assert re.search("outsider|in the sense of differential privacy", told), line
 
@@ -84,7 +83,7 @@ def test_the_command_lines_for_your_own_table_run(tmp_path, monkeypatch, capsys)
 def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-            if "://" not in link:
+            if "://" not in link and link != "lab/recorded.html":  # made while the site is built
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 

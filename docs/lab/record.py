@@ -1,12 +1,12 @@
-"""Record the runs that the page without a server plays: python docs/lab/record.py.
+"""Record real runs for the page without a server: python docs/lab/record.py FOLDER.
 
-Everything beside this file is written by it: the page is the package's own, the recordings are
-real runs on the embedded people. tests/test_lab.py checks that they are up to date.
+The documentation site records them anew each time it is built (docs/site_hooks.py).
 """
 
+import sys
 from pathlib import Path
 
 from thinveil.lab.recording import write
 
 if __name__ == "__main__":
-    print(f"{write(Path(__file__).parent):,} bytes")
+    print(f"{write(Path(sys.argv[1])):,} bytes")

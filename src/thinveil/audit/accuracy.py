@@ -107,8 +107,8 @@ class Accuracy:
         """Say what the intervals mean."""
         return (
             f"The shares are exact for this table and this run. The intervals (Clopper-Pearson, "
-            f"{percent(self.confidence)}) are what as many independent draws would leave open; what "
-            "one run says is not independent, so they are a scale, not a forecast."
+            f"{percent(self.confidence)}) are what as many independent draws would leave open; "
+            "what one run says is not independent, so they are a scale, not a forecast."
         )
 
     def to_plain(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from thinveil.curator.dataset import Dataset, Held
 from thinveil.curator.delimited import Dialect
 from thinveil.curator.inference import doubts
 from thinveil.curator.reading import missing_texts, read_columns
-from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError
+from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.experiments.evidence import beside
 from thinveil.language.compiling import COMPILED
 from thinveil.report.examples import examples
@@ -57,7 +57,7 @@ _FEW_ROUNDS = (
 )
 _PLAIN = (
     "numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
-    "some hundred times slower: pip install 'thinveil[fast]'"
+    "some hundred times slower"
 )
 _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
@@ -273,7 +273,7 @@ def _notes(held: Held | Target, origin: Mapping[str, Any], strategy: str, notice
     if not isinstance(held, Target) and not origin.get("schema"):
         said = doubts(held.schema, held.records)
     if strategy == "thrifty" and not COMPILED:
-        said.append(_PLAIN)
+        said.append(f"{_PLAIN}: {to_install('fast')}")
     if strategy != USUAL and not isinstance(held, Dataset):
         said.append(_FEW_ROUNDS)
     if warning := getattr(held, "warning", ""):

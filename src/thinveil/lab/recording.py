@@ -104,9 +104,14 @@ def page() -> dict[str, bytes]:
     return {PAGE: whole, "static/bundle.js": bundle(), **kept}
 
 
+def site() -> dict[str, bytes]:
+    """Return everything that a page without a server needs, by path: recorded anew."""
+    return page() | {f"recordings/{name}": text.encode() for name, text in recordings().items()}
+
+
 def write(folder: Path) -> int:
     """Write the page and its recordings to a folder; return how many bytes that is."""
-    files = page() | {f"recordings/{name}": text.encode() for name, text in recordings().items()}
+    files = site()
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
