@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import httpx
-import uvicorn
 
+from services import listening
 from thinveil.lab.app import app_of, cookie_name
 from thinveil.lab.session import Session
 from thinveil.lab.sessions import Sessions
@@ -36,22 +34,9 @@ def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [each for each in events if each["kind"] == kind]
 
 
-@contextmanager
-def serving(app: Any, port: int = 0) -> Iterator[str]:
+def serving(app: Any, port: int = 0) -> AbstractContextManager[str]:
     """Run the page in a thread of this process; yield its address."""
-    listener = socket.create_server(("127.0.0.1", port))
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
-    )
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        listener.close()
-        assert not thread.is_alive()
+    return listening(app, port, timeout_graceful_shutdown=1)
 
 
 class Labs:

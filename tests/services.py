@@ -85,10 +85,10 @@ def served(
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:
+def listening(app: Any, port: int = 0, **more: Any) -> Iterator[str]:
     """Run an application in a thread of this process; return its address."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+    listener = socket.create_server(("127.0.0.1", port))
+    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, **more)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
