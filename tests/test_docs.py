@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,6 +111,8 @@ def run_shell(block: Block) -> str:
     for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words and words[0] == "thinveil":
+            if words[1] == "people":  # it writes over nothing, and the folder has one already
+                Path(words[-1]).unlink(missing_ok=True)
             with redirect_stdout(out):
                 code = run(words[1:])
             assert code == 0, f"{block.where}: exit code {code} of {line}"
@@ -153,6 +157,27 @@ def test_blocks_run_and_print_what_the_page_shows(page: Path, folder: Path):
 def test_blocks_on_the_bank_table_run(page: Path, folder: Path, bank_path: Path):
     (folder / BANK).symlink_to(bank_path)
     run_page(page, of_bank=True)
+
+
+def test_the_page_on_the_service_runs(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its blocks as they stand, but for the port and the token of the service that is there."""
+    from services import Process
+
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    served, asked = (each for each in blocks(DOCS / "service.md") if each.left_out)
+    lines = [shlex.split(line, comments=True) for line in served.text.splitlines()]
+    serve, audit = (next(each for each in lines if word in each) for word in ("serve", "audit"))
+    with Process(folder, *serve[2:]) as service:
+        monkeypatch.setenv("THINVEIL_TOKEN", service.tokens[0])
+        assert run([each.replace("http://127.0.0.1:8321", service.url) for each in audit[1:]]) == 0
+        done = subprocess.run(
+            ["bash", "-c", asked.text.replace("http://127.0.0.1:8321", service.url)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        answers = json.loads(done.stdout)["answers"]
+        assert [len(each) for each in answers] == [1, 3]
+        assert service.ledger()["spent"] > 0
 
 
 def test_blocks_that_are_not_run_are_covered_elsewhere():
