@@ -1,10 +1,9 @@
-"""Small comforts: a quick start, completion, help, the doctor, logs, colours and Ctrl-C."""
+"""Small comforts: a quick start, completion, help, logs and colours."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import importlib
 import json
 import logging
 import os
@@ -13,23 +12,20 @@ import pty
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
-from importlib.metadata import requires
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
 import thinveil
+from processes import package, python
 from services import served
-from thinveil.commands import doctor, main, parts
+from thinveil.commands import doctor, main
 from thinveil.commands.main import _COMMANDS, cli, run
-from thinveil.commands.parts import Extra, Part, problems_of
+from thinveil.commands.parts import Extra, Part
 from thinveil.language import plugins
 from thinveil.language.claims import claim_named
 
@@ -52,16 +48,6 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 # -- a quick start -------------------------------------------------------------------------
-
-
-def python(code: str, *arguments: str, **environment: str) -> str:
-    """Run Python in a process of its own and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *arguments],
-        capture_output=True, text=True, check=False, env={**os.environ, **environment},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -288,182 +274,6 @@ def test_examples_are_there_and_can_be_parsed(
             command.make_context(words[0], rest, parent=context)
 
 
-# -- the doctor ----------------------------------------------------------------------------
-
-
-def package(
-    site: Path,
-    name: str,
-    version: str = "1.0",
-    *,
-    source: str | None = None,
-    needs: list[str] | None = None,
-    extras: list[str] | None = None,
-    points: dict[str, str] | None = None,
-) -> None:
-    """Install a package as Python sees it: a folder with metadata, and perhaps a module."""
-    module = name.replace("-", "_")
-    info = site / f"{module}-{version}.dist-info"
-    info.mkdir(parents=True)
-    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
-    lines += [f"Requires-Dist: {each}" for each in needs or ()]
-    lines += [f"Provides-Extra: {each}" for each in extras or ()]
-    (info / "METADATA").write_text("\n".join(lines) + "\n")
-    if source is not None:
-        (site / module).mkdir()
-        (site / module / "__init__.py").write_text(source)
-        (info / "RECORD").write_text(f"{module}/__init__.py,,\n")
-    if points:
-        text = "\n".join(f"[{group}]\n{line}\n" for group, line in points.items())
-        (info / "entry_points.txt").write_text(text)
-
-
-CORE = ["click>=8.1.7", "rich>=13"]
-
-
-def examined(site: Path, *, code: int) -> tuple[dict[str, Any], str]:
-    """Run the doctor where a folder of packages comes first."""
-    done = subprocess.run(
-        [sys.executable, "-m", "thinveil", "doctor", "--json", "-"],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(site)},
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return json.loads(done.stdout), done.stderr
-
-
-def test_the_doctor_finds_what_is_broken(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    wanted = {
-        "good": ["goodpart>=1"], "gone": ["nowhere-to-be-found>=1"], "fails": ["failing-part"],
-        "dies": ["dying-part", "goodpart"], "late": ["goodpart<1"],
-        "half": ["goodpart<1", "nowhere-to-be-found"], "both": ["thinveil[good,fails]"],
-    }  # fmt: skip
-    needs = [f"{each}; extra == '{name}'" for name, parts in wanted.items() for each in parts]
-    package(site, "thinveil", thinveil.__version__, needs=[*CORE, *needs], extras=[*wanted, "dev"])
-    package(site, "goodpart", "1.5", source="print('noise of its own')")
-    package(site, "failing-part", source="raise RuntimeError('libnothing.so is missing')")
-    package(site, "dying-part", source="import os\nos._exit(7)")
-    package(site, "bad-plugin", points={"thinveil.mechanisms": "odd = nowhere:make"})
-    found, said = examined(site, code=1)
-    states = {each["name"]: each["state"] for each in found["extras"]}
-    assert states == {
-        "thinveil": "there", "good": "there", "gone": "missing", "fails": "broken",
-        "dies": "broken", "late": "broken", "half": "missing", "both": "broken",
-    }  # fmt: skip
-    by_name = {each["name"]: each for each in found["extras"]}
-    assert [part["name"] for part in by_name["both"]["parts"]] == ["failing-part", "goodpart"]
-    assert "libnothing.so is missing" in by_name["fails"]["parts"][0]["problem"]
-    assert "ends the interpreter (code 7)" in by_name["dies"]["parts"][0]["problem"]
-    assert by_name["dies"]["parts"][1]["problem"] == ""
-    assert by_name["gone"]["command"] == "pip install 'thinveil[gone]'"
-    assert by_name["late"]["command"] == "pip install 'thinveil[late]'"
-    assert by_name["fails"]["command"] == "pip install --force-reinstall 'failing-part'"
-    assert [(each["name"], bool(each["problem"])) for each in found["plugins"]] == [("odd", True)]
-    assert len(found["broken"]) == 5
-    assert not found["sound"]
-    for each in (
-        "goodpart 1.5: needs <1",
-        "no nowhere-to-be-found",
-        "pip install 'thinveil[gone]'",
-    ):
-        assert each in " ".join(said.split())
-
-
-def test_missing_extras_are_no_error(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    needs = [*CORE, "nowhere>=2; extra == 'fast'"]
-    package(site, "thinveil", thinveil.__version__, needs=needs, extras=["fast"])
-    found, said = examined(site, code=0)
-    assert found["sound"]
-    assert [each["state"] for each in found["extras"]] == ["there", "missing"]
-    assert "hundred times slower" in " ".join(said.split())
-    assert "pip install 'thinveil[fast]'" in said
-
-
-def test_the_doctor_speaks_where_numpy_or_rich_are_broken(tmp_path: Path) -> None:
-    for name in ("numpy", "rich"):
-        site = tmp_path / name
-        package(site, "thinveil", thinveil.__version__, needs=["click", name])
-        package(site, name, "99", source="raise ImportError('bits are missing')")
-        found, _ = examined(site, code=1)
-        assert (
-            f"{name} 99: cannot be imported (ImportError: bits are missing)" in found["broken"][0]
-        )
-
-
-def test_the_doctor_says_that_the_code_is_not_the_package(tmp_path: Path) -> None:
-    package(tmp_path, "thinveil", "0.0.1", needs=CORE)
-    found, _ = examined(tmp_path, code=1)
-    assert "differ" in found["broken"][0]
-
-
-def test_the_doctor_finds_this_installation_sound(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--json", "health.json"]) == 0
-    found = json.loads(Path("health.json").read_text())
-    said = capsys.readouterr().out
-    core = [each for each in requires("thinveil") or () if "extra" not in each]
-    names = {re.split(r"[^\w-]", each)[0] for each in core}
-    assert {part["name"] for part in found["extras"][0]["parts"]} == names
-    assert {"click", "numpy", "rich"} <= names
-    for each in (
-        "thinveil " + thinveil.__version__,
-        "Nothing that is installed is broken",
-        "numpy",
-    ):
-        assert each in said
-    assert not re.search(r"https?://|pypi|index", said + json.dumps(found))
-
-
-def test_parts_are_judged_together() -> None:
-    sound, late = Part("a", ">=1", "1"), Part("b", "<2", "3", fits=False)
-    gone, fails = Part("c", "", None), Part("d", ">=1", "1", problem="ImportError: x")
-    assert Extra("x", (sound,)).state == "there"
-    assert Extra("x", (sound, late)).state == "broken"
-    assert Extra("x", (late, gone)).state == "missing"  # pandas 3 alone does no harm to Spark
-    assert Extra("", (sound, gone)).state == "broken"
-    assert Extra("x", (sound, fails)).command == "pip install --force-reinstall 'd>=1'"
-
-
-def test_known_traps_are_noted() -> None:
-    def notes(java: str | None, *extras: Extra) -> str:
-        return " ".join(doctor._notes(extras, java))
-
-    spark = Extra("spark", (Part("pyspark", ">=4", "4.0.1"),))
-    assert "Java 17 or later: on Debian" in notes(None, spark)
-    assert "finds 11.0.2" in notes("11.0.2", spark)
-    assert notes("17.0.15", spark) == ""
-    late = Extra("databases", (Part("sqlglot", "<28", "28.1", fits=False),))
-    assert "Ibis 12 breaks with sqlglot 28" in notes(None, late)
-    assert "uncompiled" in notes(None, Extra("fast", (Part("numba", "", None),)))
-
-
-def test_java_is_asked_for_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert doctor.java_version() is None
-    for said, found in (
-        ('openjdk version "21.0.1" 2023', "21.0.1"),
-        ('java version "1.8.0_1"', "8.0"),
-    ):
-        java.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
-        java.chmod(0o755)
-        assert doctor.java_version() == found
-
-
-def test_an_import_that_never_ends_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "sleeps.py").write_text("import time\ntime.sleep(600)")
-    (tmp_path / "works.py").write_text("")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(parts, "_PATIENCE", 1)
-    assert problems_of(["sleeps", "works"]) == {
-        "sleeps": "it takes more than 1 seconds", "works": "",
-    }  # fmt: skip
-
-
 # -- logs ----------------------------------------------------------------------------------
 
 
@@ -643,129 +453,6 @@ def test_narrow_terminals_lose_nothing(
     assert lines
     assert [line for line in lines if len(line) > 60] == []
     assert not any("…" in line for line in lines)
-
-
-# -- Ctrl-C --------------------------------------------------------------------------------
-
-MOMENT = """
-import os, signal, sys
-event, match, number = sys.argv[1].split("|")
-left = int(number)
-from thinveil.__main__ import main
-
-def watch(name, details):
-    global left
-    if left and name == event and match in str(details[0]):
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGINT)
-
-sys.argv[:2] = ["thinveil"]
-sys.addaudithook(watch)
-main()
-"""
-
-
-def interrupted(moment: str, *words: str) -> tuple[int, str, str]:
-    """Send a real SIGINT to a command at its nth event, such as the import of a module."""
-    Path("moment.py").write_text(MOMENT)
-    done = subprocess.run(
-        [sys.executable, "moment.py", moment, *words],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
-
-
-needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals differ on Windows")
-
-
-@needs_signals
-@pytest.mark.parametrize(
-    ("moment", "words"),
-    [
-        *((f"import||{number}", ["audit"]) for number in (2, 37, 160, 290)),
-        ("import|thinveil.experiments.compare|1", ["compare"]),
-        ("import|thinveil.curator.service|1", ["serve", "--port", "0"]),
-        ("import|thinveil.experiments.paper|1", ["reproduce", "sensitivity"]),
-        ("open|small.csv|1", ["schema", "small.csv"]),
-        ("open|small.csv|1", ["compare", "small.csv"]),
-        ("subprocess.Popen||1", ["doctor"]),
-    ],
-    ids=lambda each: each if isinstance(each, str) else each[0],
-)
-def test_ctrl_c_before_anything_was_found_says_so_and_no_more(
-    moment: str, words: list[str]
-) -> None:
-    Path("small.csv").write_text("age,pay\n" + "".join(f"{20 + i},{i * 7}\n" for i in range(20)))
-    code, out, errors = interrupted(moment, *words)
-    assert (code, out, errors.strip()) == (3, "", "Interrupted.")
-
-
-def at_round(number: int, *words: str) -> tuple[int, str, str]:
-    """Send SIGINT when a command logs a round; return its exit code and what it wrote."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "thinveil", *words, "-vv"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process:
-        for line in process.stderr:
-            if f"round {number}:" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=60)
-    assert "Traceback" not in errors
-    return process.returncode, out, errors
-
-
-@needs_signals
-def test_ctrl_c_in_a_run_shows_what_was_found_so_far() -> None:
-    code, out, errors = at_round(
-        5, "audit", "--strategy", "linear", "--force", "--json", "cut.json"
-    )
-    assert code == 3
-    assert json.loads(Path("cut.json").read_text())["ended"] == "interrupted"
-    assert "Verdict" in out
-    assert "thinveil audit --resume" in errors
-
-
-@needs_signals
-def test_ctrl_c_in_a_comparison_shows_what_was_found_so_far() -> None:
-    code, out, _ = at_round(40, "compare", "--json", "cut.json", "--people", "10")
-    assert code == 3
-    assert out
-    assert json.loads(Path("cut.json").read_text())["interrupted"]
-
-
-def test_an_interrupted_reproduction_writes_the_figures_that_are_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reproduce = importlib.import_module("thinveil.commands.reproduce")
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(reproduce.simulation, "measure", stop)
-    monkeypatch.setattr(reproduce, "_WITHOUT_DATA", ("sensitivity", "detector"))
-    monkeypatch.setattr(reproduce.paper, "EXPERIMENTS", {})
-    assert run(["reproduce", "all", "--json", "cut.json"]) == 3
-    assert "Interrupted in the experiment detector" in capsys.readouterr().err
-    assert len(json.loads(Path("cut.json").read_text())["rows"]) > 3
-
-
-@needs_signals
-def test_a_process_that_ignores_interruptions_goes_on_to() -> None:
-    code = """
-        import os, signal
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        from thinveil.commands import interruptions
-        interruptions.at_once()
-        os.kill(os.getpid(), signal.SIGINT)
-        print("still here")
-    """
-    assert "still here" in python(code)
 
 
 # -- the output goes away ------------------------------------------------------------------
