@@ -1,6 +1,7 @@
 """thinveil audit --report: what the audit gathers for its report, and what it leaves out."""
 
 import csv
+import importlib
 import json
 import os
 from pathlib import Path
@@ -81,6 +82,21 @@ def test_the_comparison_beside_an_audit_is_real_and_interruptible(monkeypatch):
     compared, drawn = evidence.beside(FEW, options, stop)
     assert compared.interrupted
     assert drawn is None
+
+
+def test_ctrl_c_in_the_comparison_keeps_the_report_and_says_so(monkeypatch, capsys):
+    def stop(meter, about):
+        raise KeyboardInterrupt
+
+    module = importlib.import_module("thinveil.commands.audit")
+    monkeypatch.setattr(
+        module, "beside", lambda data, options, _: evidence.beside(data, options, stop)
+    )
+    assert audit("--report", "out.html", "--trials", 0) == 3
+    assert "The comparison was interrupted" in capsys.readouterr().err
+    assert result()["comparison"]["interrupted"]
+    assert result()["exact"]
+    assert "The comparison was stopped by hand" in Path("out.html").read_text()
 
 
 def test_the_mechanisms_of_the_comparison_are_all_there_are():
