@@ -300,12 +300,12 @@ def test_of_people_no_more_is_said_than_at_the_terminal():
     run = json.loads(json.dumps(results("attribute")))
     assert "An outsider learned 6 attributes of a person from" in beyond(run)
     entry = run["result"][0]
-    entry |= {"matches": 17, "unique": False}
+    entry |= {"matches": 81_917, "unique": False}
     entry["values"] = {"salary": entry["values"]["salary"]}
     run |= {"accuracy": None, "membership": results("trial")["membership"]}
     text = beyond(run)
     assert "learned the values of 1 attribute among several records that fit from" in text
-    assert not re.search(r"\b17\b", text)
+    assert not re.search("81.?917", text)
     assert "not scored nobody asked about is alone in what was known of them" in text
     assert "trials of membership right" not in text
     entry |= {"matches": 0, "values": {}}
