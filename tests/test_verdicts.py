@@ -208,6 +208,7 @@ def test_a_result_says_that_its_schema_came_from_the_table(tmp_path):
     verdict = audit(path)
     assert "taken from the table" in verdict.assumed_public()[-1]
     assert "'name'" in verdict.to_plain()["doubts"][0]
+    assert audit(path, attack="membership", trials=10).doubts() == verdict.doubts()
     given = audit(path, schema=verdict.facts.schema)
     assert given.doubts() == []
     assert "taken from" not in given.assumed_public()[-1]

@@ -6,6 +6,7 @@ nothing about which values go together. An attack must beat both to have shown a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,7 +24,15 @@ from thinveil.audit.inference import Inferred, inferred
 from thinveil.audit.intervals import clopper_pearson, percent
 from thinveil.audit.options import Options
 from thinveil.audit.results import fitting_rows, inside_box, is_right
-from thinveil.audit.scoring import Score, coarse, counted, guess, overlap
+from thinveil.audit.scoring import (
+    Score,
+    coarse,
+    counted,
+    guess,
+    most_common,
+    named_right,
+    overlap,
+)
 from thinveil.curator.dataset import Dataset
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes
@@ -213,9 +222,7 @@ def _of_columns(found: ColumnsFound, truth: Dataset, seed: int, confidence: floa
             counted(coarse(table[:, [each.column]], (each.width,)), each.distinct)
             for table in (truth.codes, blind)
         )
-        of, right = int(actual[1].sum()), overlap(*actual, *guessed)
-        if each.distinct:
-            right = max(0, 2 * right - int(guessed[1].sum()))
+        of, right = int(actual[1].sum()), named_right(actual, guessed, each.distinct)
         share = Share(overlap(*actual, mine, counts), of, right, of)
         shares.append(AttributeShare(truth.schema[each.column].name, share, None))
     whole = [each.column for each in shares if each.column is not None]
@@ -233,16 +240,14 @@ def _of_count(
     """Judge one count; the baselines multiply shares as if columns had nothing in common."""
     box, records = options.box_of(facts), truth.records
     blind = guess(truth.schema, records, options.seed)
-    even, told = float(records), float(records)
-    for column, (low, high) in box.items():
-        for table in (blind, truth.codes):
-            share = (
-                np.count_nonzero((table[:, column] >= low) & (table[:, column] < high)) / records
-            )
-            if table is blind:
-                even *= share
-            else:
-                told *= share
+    even, told = (
+        records
+        * math.prod(
+            np.count_nonzero((table[:, column] >= low) & (table[:, column] < high)) / records
+            for column, (low, high) in box.items()
+        )
+        for table in (blind, truth.codes)
+    )
     true = int(inside_box(truth, box).sum())
 
     def judge(count: float) -> int:
@@ -297,8 +302,7 @@ def _of_values(
         width = (widths.get(column, 1),)
         actual = coarse(truth.codes[:, [column]], width)[:, 0]
         guessed = coarse(blind[:, [column]], width)[:, 0]
-        values, counts = np.unique(actual, return_counts=True)
-        usual = values[np.argmax(counts)]
+        usual = most_common(actual)
         right = nothing = told = 0
         for person, row in alone:
             said = [each.values for each in person.values if each.column == column]

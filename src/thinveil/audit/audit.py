@@ -103,8 +103,10 @@ def audit(
                 "trials need the table, to make its neighbours from: give --truth FILE (or self, "
                 "for a database), or no trials"
             )
+        derived = _derived(source, schema, origin or {})
         if options.trials_only:
-            return _trials_alone(held, options, truth, observer, command)
+            verdict = _trials_alone(held, options, truth, observer, command)
+            return replace(verdict, derived=derived)
         target = held if isinstance(held, Target) else _curator(held, options)
         mark = fingerprint(target)
         if recorded is not None and recorded.header.fingerprint != mark:
@@ -117,7 +119,7 @@ def audit(
                 transcript = _usual_name(header)  # a run of hours survives whatever happens
             recorded = Transcript(header, None if transcript is None else Path(transcript))
         verdict = _run(options, target, truth, recorded, observer, command)
-        verdict = replace(verdict, derived=_derived(source, schema, origin or {}))
+        verdict = replace(verdict, derived=derived)
         if verdict.exit_code == EXIT_COMPLETE and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
         if exhibits and not isinstance(held, Target) and options.attack == "dataset":
@@ -178,7 +180,7 @@ def _derived(source: Any, schema: Schema | None, origin: Mapping[str, Any]) -> b
         source is not None
         and schema is None
         and not hasattr(type(source), "counter")
-        and (not isinstance(source, Target))
+        and not isinstance(source, Target)
     )
 
 
@@ -203,10 +205,10 @@ def _trials_alone(
 ) -> Verdict:
     """Run trials of membership and nothing else."""
     assert truth is not None
+    elsewhere = isinstance(held, Target)
     facts = held.facts if isinstance(held, Target) else _curator(held, options).facts
     meter = Meter(len(facts.schema))
     start = time.perf_counter()
-    elsewhere = isinstance(held, Target)
     trial = membership_trials(
         truth, options, observer, claim=facts.claim, meter=meter, simulated=elsewhere
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from thinveil.attacker.found import TableFound
-from thinveil.audit.scoring import counted
+from thinveil.audit.scoring import counted, most_common
 from thinveil.language.queries import Codes
 
 _Keys = npt.NDArray[np.uint64]
@@ -64,7 +64,9 @@ def inferred(found: TableFound, actual: Codes, blind: Codes, *, known: bool) -> 
             some = found.known > place
             usual = blind[:, place]
             if some.any():
-                usual = np.full(len(rows), _usual(found.codes[some, place], found.counts[some]))
+                usual = np.full(
+                    len(rows), most_common(found.codes[some, place], found.counts[some])
+                )
             among = my_keys - _key(mine[:, place], place)
             named = _named(keys, among, mine[:, place], counts, usual)
         outcomes.append(
@@ -97,12 +99,6 @@ def _named(wanted: _Keys, keys: _Keys, values: Codes, counts: Codes, otherwise: 
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     named: Codes = np.where(keys[place] == wanted, values[place], otherwise)
     return named
-
-
-def _usual(values: Codes, counts: Codes) -> Any:
-    """Return the most common value."""
-    kinds, place = np.unique(values, return_inverse=True)
-    return kinds[np.argmax(np.bincount(place, weights=counts))]
 
 
 def _keys(rows: Codes) -> _Keys:

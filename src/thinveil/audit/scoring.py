@@ -68,9 +68,7 @@ def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
         values = _column(actual, place, distinct)
         mine = _column((found.codes[known], found.counts[known]), place, distinct)
         named = _column(blind, place, distinct)
-        right = overlap(*values, *named)
-        if distinct:
-            right = max(0, 2 * right - int(named[1].sum()))
+        right = named_right(values, named, distinct)
         attributes.append(
             (
                 column,
@@ -106,6 +104,26 @@ def counted(rows: Codes, distinct: bool) -> Counted:
 def _column(table: Counted, place: int, distinct: bool) -> Counted:
     values, counts = table[0][:, [place]], table[1]
     return counted(values, distinct) if distinct else (values, counts)
+
+
+def named_right(actual: Counted, named: Counted, distinct: bool) -> int:
+    """Return how many values a guess names rightly.
+
+    Of different values, less those that it names and that do not occur, or naming all there
+    could be would always win.
+    """
+    right = overlap(*actual, *named)
+    return max(0, 2 * right - int(named[1].sum())) if distinct else right
+
+
+def most_common(values: Codes, counts: Codes | None = None) -> int:
+    """Return the value that occurs most often, the smallest where several do.
+
+    >>> most_common(np.array([3, 1, 3, 1, 2]))
+    1
+    """
+    kinds, place = np.unique(values, return_inverse=True)
+    return int(kinds[np.argmax(np.bincount(place, weights=counts))])
 
 
 def coarse(codes: Codes, widths: tuple[int, ...]) -> Codes:

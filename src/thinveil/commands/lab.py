@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
@@ -17,6 +16,7 @@ import click
 from rich.console import Console
 
 from thinveil.commands.common import consoles, load_table, reading_options
+from thinveil.commands.serving import run_until_ended, server_of
 from thinveil.errors import UsageError
 from thinveil.lab.app import app_of, check_extra, new_key
 from thinveil.lab.tables import Table, Tables, cut
@@ -81,19 +81,7 @@ def _has_display() -> bool:
 
 def _serve(key: str, tables: Tables, listener: socket.socket) -> None:
     """Serve until somebody ends it."""
-    import uvicorn
-
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    server: uvicorn.Server
     app = app_of(key, tables, leaving=lambda: server.should_exit)
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
-    server = uvicorn.Server(config)
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: None)  # uvicorn ends by them, then raises them once more
-    server.run(sockets=[listener])
+    server = server_of(app, timeout_graceful_shutdown=5)
+    run_until_ended(server, listener)

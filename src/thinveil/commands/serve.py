@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import shlex
-import signal
 import socket
 from collections.abc import Mapping
 from contextlib import closing
@@ -29,6 +28,7 @@ from thinveil.commands.common import (
     place_options,
     reading_options,
 )
+from thinveil.commands.serving import run_until_ended, server_of
 from thinveil.curator.accounts import Accounts
 from thinveil.curator.analysts import analyst_named, budget_of
 from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
@@ -188,8 +188,6 @@ def _say(
 
 def _run(app: Any, listener: socket.socket) -> None:
     """Serve until somebody ends it."""
-    import uvicorn
-
     shown = logging.StreamHandler()
     shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("thinveil.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
@@ -197,14 +195,5 @@ def _run(app: Any, listener: socket.socket) -> None:
         logger.setLevel(level)
         logger.addHandler(shown)
         logger.propagate = False
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=30,
-    )
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: None)  # uvicorn ends by them, then raises them once more
-    uvicorn.Server(config).run(sockets=[listener])
+    server = server_of(app, timeout_keep_alive=75, timeout_graceful_shutdown=30)
+    run_until_ended(server, listener)

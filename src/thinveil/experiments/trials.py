@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from thinveil.audit.scoring import most_common
 from thinveil.audit.trials import alone_in, known_by
 from thinveil.curator.dataset import Dataset
 from thinveil.errors import SchemaError, UsageError
@@ -83,8 +84,7 @@ class AttributeTrial:
         """Return how many values an attacker gets right who names the most common one."""
         right = 0
         for column in self.wanted:
-            values, counts = np.unique(data.column(column), return_counts=True)
-            usual = values[np.argmax(counts)]
+            usual = most_common(data.column(column))
             right += int(np.count_nonzero(data.column(column)[list(self.rows)] == usual))
         return right
 

@@ -1,0 +1,25 @@
+"""A server that runs until somebody ends it, the same for the service and for the lab."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import uvicorn
+
+
+def server_of(app: Any, **more: Any) -> uvicorn.Server:
+    """Return a server that logs no request and says nothing of itself."""
+    import uvicorn
+
+    config = uvicorn.Config(app, access_log=False, log_config=None, server_header=False, **more)
+    return uvicorn.Server(config)
+
+
+def run_until_ended(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Serve until somebody ends it."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)  # uvicorn ends by them, then raises them once more
+    server.run(sockets=[listener])
