@@ -8,7 +8,7 @@ from typing import Any
 from bench.bank import bank
 from bench.figures import MIB, Figure, duration, memory, rate, watch
 from thinveil import Dataset, Verdict, audit
-from thinveil.experiments.published import ORDER
+from thinveil.paper.figures import ORDER
 
 RATE_BAR = 500_000
 TABLE_SECONDS = 60

@@ -21,11 +21,11 @@ from bench.bank import bank
 from bench.figures import Figure, duration, memory, watch
 from bench.synthetic import SCHEMA, synthetic
 from thinveil import Curator, Dataset, Grid, Schema, audit, idp
-from thinveil.attacker.found import TableFound
-from thinveil.curator.addresses import connected
-from thinveil.curator.database import DatabaseTable, open_database
-from thinveil.curator.delimited import Dialect
-from thinveil.curator.sessions import Session
+from thinveil.attacker.findings import TableFound
+from thinveil.curator.database.addresses import connected
+from thinveil.curator.database.session import Session
+from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.tables.delimited import Dialect
 
 SPARK_RECORDS, QUICK_SPARK_RECORDS = 5_000, 200
 ATTRIBUTES = 3

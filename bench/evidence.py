@@ -12,8 +12,8 @@ import numpy as np
 
 from bench.figures import Figure, duration, watch
 from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named, people, trial
-from thinveil.audit.intervals import epsilon_at_least
 from thinveil.curator.neighbours import Neighbour
+from thinveil.verdicts.intervals import epsilon_at_least
 
 REPETITIONS = 11
 TRIALS = 2000

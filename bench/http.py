@@ -13,7 +13,7 @@ from bench.bank import bank
 from bench.figures import Figure, duration, rate, watch
 from bench.soaks.processes import Served
 from thinveil import Curator, Dataset, PublicFacts, QueryBatch, audit, idp
-from thinveil.audit.http import HttpTarget
+from thinveil.auditing.http import HttpTarget
 from thinveil.language.queries import Answers
 
 RATE_BAR = 200_000

@@ -10,9 +10,9 @@ import numpy as np
 from bench.figures import Figure, duration, memory, watch
 from bench.ready import complete
 from thinveil import Curator, Dataset, QueryBatch, idp, load, read_schema
-from thinveil.attacker.search import Attack
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import Fixed, exact_epsilon
+from thinveil.attacker.terms import Attack
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import Fixed, exact_epsilon
 from thinveil.language.queries import Cells
 from thinveil.language.schema import INFINITE
 

@@ -11,7 +11,7 @@ from bench.bank import bank
 from bench.figures import peak_memory, watch
 from bench.sheets import Mistakes, Reconstruction
 from thinveil import Dataset, Verdict, audit
-from thinveil.attacker.found import TableFound
+from thinveil.attacker.findings import TableFound
 
 SEEDS, QUICK_SEEDS = 10, 1
 SAMPLE = 2_000

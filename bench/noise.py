@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.figures import Figure
-from thinveil.experiments.published import SEQUENTIAL
-from thinveil.experiments.simulation import measure as simulate
+from thinveil.paper.figures import SEQUENTIAL
+from thinveil.paper.simulation import measure as simulate
 
 SIMULATIONS, QUICK_SIMULATIONS = 200_000, 20_000
 ERROR = 1e-6

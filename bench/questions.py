@@ -14,15 +14,16 @@ from bench.bars import Asked, Person
 from bench.figures import peak_memory, watch
 from bench.mechanisms import wrong_records
 from thinveil import Curator, Dataset, PublicFacts, audit, idp
-from thinveil.attacker import people, targeted
-from thinveil.attacker.found import PeopleFound
-from thinveil.attacker.search import Attack
+from thinveil.attacker.attacks import learned_people as people
+from thinveil.attacker.attacks import people as targeted
+from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.findings import PeopleFound
 from thinveil.attacker.strategies import strategy_named
-from thinveil.attacker.thrifty import Thrift
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import DEFAULT, Fixed, exact_epsilon
-from thinveil.experiments.paper import unique_people
-from thinveil.experiments.published import ORDER
+from thinveil.attacker.terms import Attack
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import DEFAULT, Fixed, exact_epsilon
+from thinveil.paper.experiments import unique_people
+from thinveil.paper.figures import ORDER
 
 QUICK_RECORDS = 1_000
 

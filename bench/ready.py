@@ -17,10 +17,10 @@ import numpy as np
 from bench.bank import bank
 from bench.figures import Figure, rate, watch
 from thinveil import Answers, Curator, Dataset, Options, QueryBatch
-from thinveil.attacker.search import Attack
-from thinveil.audit.attacks import attack_on
-from thinveil.audit.driver import Run, run
-from thinveil.curator.counting import Counter, ScanCounter
+from thinveil.attacker.terms import Attack
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import Run, run
+from thinveil.curator.counting.index import Counter, ScanCounter
 from thinveil.language.queries import About
 
 BAR = 3_000_000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import thinveil
-from thinveil.report.figures import plotter
+from thinveil.report.charts.figures import plotter
 
 IMAGES = Path(__file__).parent / "images"
 EPSILON = 1e-10

@@ -21,12 +21,12 @@ from rich.console import Console
 from rich.text import Text
 
 import thinveil
-from thinveil.experiments import paper
-from thinveil.experiments.compare import compare
-from thinveil.experiments.outcomes import Comparison, Outcome
-from thinveil.experiments.risk import risk
-from thinveil.report import curves, figures
-from thinveil.report.terminal import show_verdict
+from thinveil.paper import experiments as paper
+from thinveil.report.charts import curves, figures
+from thinveil.report.text.terminal import show_verdict
+from thinveil.verdicts.comparing.compare import compare
+from thinveil.verdicts.comparing.outcomes import Comparison, Outcome
+from thinveil.verdicts.comparing.risk import risk
 
 SCALING = Path(__file__).parent / "scaling.json"
 COLOURS = {"adaptive": "#0072B2", "thrifty": "#D55E00"}

@@ -191,9 +191,9 @@ def dp_laplace() -> None:
 
 def dp_smooth() -> None:
     """Draw how smooth sensitivity fades, and that it does not at a small loss."""
-    from thinveil.theory.functions import Threshold
-    from thinveil.theory.sensitivities import local_sensitivity, smooth_sensitivity
-    from thinveil.theory.worlds import World
+    from thinveil.paper.theory.functions import Threshold
+    from thinveil.paper.theory.sensitivities import local_sensitivity, smooth_sensitivity
+    from thinveil.paper.theory.worlds import World
 
     world, actual, thresholds = World((0, 1), 10), (1,) * 5 + (0,) * 5, range(10)
     figure, (left, right) = canvas(1, 2, size=(10, 3.9))

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import strategies as st
 
 from thinveil import load
-from thinveil.curator.counting import Counter, ScanCounter
-from thinveil.curator.database import DatabaseTable
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.counting.index import Counter, ScanCounter
+from thinveil.curator.database.table import DatabaseTable
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import DataError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING

@@ -18,9 +18,9 @@ from typing import Any
 import httpx
 import uvicorn
 
-from thinveil.curator.accounts import Accounts
-from thinveil.curator.service import Settings, app_of
-from thinveil.language.wire_arrow import MEDIA_TYPE
+from thinveil.curator.service.accounts import Accounts
+from thinveil.curator.service.app import Settings, app_of
+from thinveil.language.wire.arrow import MEDIA_TYPE
 
 
 def question(**more: Any) -> dict[str, Any]:

@@ -20,17 +20,17 @@ import pytest
 from hypothesis import given
 
 import thinveil
-from thinveil.attacker import adaptive
+from thinveil.attacker.attacks import learned_table as adaptive
+from thinveil.attacker.engines.unions import BOXES, Thrift
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.attacker.thrifty import BOXES, Thrift
-from thinveil.audit.verdict import Verdict
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named, idp, unprotected
 from thinveil.language.compiling import COMPILED
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
+from thinveil.verdicts.verdict import Verdict
 from worlds import Watched, World, attack_with, boxes_of, examples, table_truth, worlds
 
 LEARNING: Final = ("adaptive", "thrifty")

@@ -16,7 +16,7 @@ import pytest
 import thinveil
 from thinveil.commands.main import run
 from thinveil.commands.parts import Extra, Part
-from thinveil.curator.inference import doubts
+from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import DataError, MissingExtra, to_install
 
 BIG = [str(2**62 + 977 * number) for number in range(1, 13)]

@@ -11,17 +11,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from thinveil.attacker import adaptive, table, targeted
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
-from thinveil.attacker.found import PersonFound
-from thinveil.attacker.limits import doubled
-from thinveil.attacker.search import Axis, Rules
+from thinveil.attacker.attacks import learned_table as adaptive
+from thinveil.attacker.attacks import people as targeted
+from thinveil.attacker.attacks import table
+from thinveil.attacker.attacks.doubling import doubled
+from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY, zones
+from thinveil.attacker.findings import PersonFound
 from thinveil.attacker.strategies import STRATEGIES, Strategy, strategy_named
-from thinveil.attacker.thrifty import Thrift
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import Free
+from thinveil.attacker.terms import Axis, Rules
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import Free
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import SchemaError, TooManyQueries, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
 from thinveil.language.compiling import COMPILED
@@ -617,8 +619,8 @@ def test_the_linear_strategy_wants_a_go_ahead() -> None:
 @given(worlds(**TINY))
 def test_the_linear_bound_holds(world: World) -> None:
     assume(all(attribute.lower is not None for attribute in world.dataset.schema))
-    from thinveil.attacker.linear import most_queries
-    from thinveil.attacker.search import axes_of
+    from thinveil.attacker.engines.linear import most_queries
+    from thinveil.attacker.terms import axes_of
 
     rules = Rules.of(world.facts)
     axes = table.in_order(axes_of(world.facts), None)

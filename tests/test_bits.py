@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.bits import Seen, by_bits
+from thinveil.attacker.evidence.true_bit import Seen, by_bits
 from thinveil.language.claims import KLocal, claim_named
 from thinveil.language.facts import PublicFacts
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.evidence import weigh
-from thinveil.attacker.search import Rules
+from thinveil.attacker.evidence.likelihood import weigh
+from thinveil.attacker.terms import Rules
 from thinveil.errors import UsageError
 from thinveil.language.claims import Claim, KLocal, bdp
 

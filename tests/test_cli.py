@@ -398,7 +398,7 @@ def test_ctrl_c_while_the_result_is_scored_loses_nothing(small, monkeypatch, cap
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["thinveil.audit.audit"], "score", stop)
+        patch.setattr(sys.modules["thinveil.verdicts.audit"], "score", stop)
         assert run(["audit", small]) == 3
     said = re.search(r"thinveil audit --resume (\S+)", capsys.readouterr().err)
     assert said

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import thinveil
-from thinveil.attacker.care import Care
-from thinveil.attacker.codelength import (
+from thinveil.attacker.attacks.distinct_searches import limited
+from thinveil.attacker.attacks.doubling import with_limits
+from thinveil.attacker.code_length import (
     code_length,
     column_bits,
     domain_size,
@@ -27,8 +28,8 @@ from thinveil.attacker.codelength import (
     multiset_bits,
     table_bits,
 )
-from thinveil.attacker.existence import limited
-from thinveil.attacker.found import (
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
     CountFound,
@@ -36,17 +37,16 @@ from thinveil.attacker.found import (
     PersonFound,
     TableFound,
 )
-from thinveil.attacker.limits import with_limits
-from thinveil.attacker.search import axes_of
-from thinveil.audit import bounds as bounds_module
-from thinveil.audit.bounds import bits_an_answer, bounds_of, largest_loss, packed_bytes
-from thinveil.audit.driver import run as drive
-from thinveil.audit.schedule import Equal, Fixed, Free, Halving, Total
-from thinveil.audit.scoring import coarse
+from thinveil.attacker.terms import axes_of
+from thinveil.auditing.driver import run as drive
+from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total
 from thinveil.commands.main import run
 from thinveil.language.claims import claim_named
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
-from thinveil.report.terminal import show_verdict
+from thinveil.report.text.terminal import show_verdict
+from thinveil.verdicts import bounds as bounds_module
+from thinveil.verdicts.bounds import bits_an_answer, bounds_of, largest_loss, packed_bytes
+from thinveil.verdicts.scoring import coarse
 
 PEOPLE = thinveil.people(120)
 

@@ -34,7 +34,7 @@ NUMBER = 918_273_645
 COMPLETING = {
     "_THINVEIL_COMPLETE": "bash_complete", "COMP_WORDS": "thinveil a", "COMP_CWORD": "1",
 }  # fmt: skip
-HEAVY = ("numpy", "rich", "pyarrow", "pandas", "matplotlib", "fastapi", "thinveil.audit.driver")
+HEAVY = ("numpy", "rich", "pyarrow", "pandas", "matplotlib", "fastapi", "thinveil.auditing.driver")
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     """
     found = json.loads(python(code))
     assert not {*HEAVY} & {*found}
-    assert [each for each in found if each.startswith("thinveil")] == ["thinveil", "thinveil.audit"]
+    assert [each for each in found if each.startswith("thinveil")] == ["thinveil"]
 
 
 def test_each_public_name_is_written_once_in_each_place() -> None:
@@ -106,8 +106,8 @@ def test_each_public_name_is_written_once_in_each_place() -> None:
 
 def test_public_names_work_in_whatever_order_modules_are_imported() -> None:
     code = """
-        import thinveil.audit.driver
-        from thinveil.audit import options
+        import thinveil.auditing.driver
+        from thinveil.auditing import options
         import thinveil, importlib
         assert callable(thinveil.audit), thinveil.audit
         assert thinveil.Options is options.Options
@@ -123,7 +123,9 @@ def test_public_names_work_in_whatever_order_modules_are_imported() -> None:
             print(error)
     """
     assert "has no attribute 'nothing'" in python(code)
-    first = "import thinveil\nassert thinveil.people(2).records == 2\nimport thinveil.audit.audit\n"
+    first = (
+        "import thinveil\nassert thinveil.people(2).records == 2\nimport thinveil.verdicts.audit\n"
+    )
     python(first + "assert callable(thinveil.audit)")
 
 
@@ -313,9 +315,9 @@ def test_logs_hold_no_value(
     words: list[str], canaries: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     errors = logged(capsys, "audit", canaries, *words)
-    assert "thinveil.audit.sources: opening" in errors
+    assert "thinveil.auditing.sources: opening" in errors
     assert "canaries.csv" in errors
-    assert re.search(r"thinveil\.audit\.driver: round 1: \d+ questions, \d+ answers drawn", errors)
+    assert re.search(r"auditing\.driver: round 1: \d+ questions, \d+ answers drawn", errors)
     assert "ended (complete)" in errors
 
 

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from thinveil import Categories, Dataset, Grid, Schema, people
-from thinveil.audit.scoring import score
 from thinveil.commands.main import run
-from thinveil.curator.counting import IndexCounter
+from thinveil.curator.counting.index import IndexCounter
 from thinveil.errors import MissingExtra
-from thinveil.experiments import compare as module
-from thinveil.experiments.compare import ORDER, Settings, attempt, compare
-from thinveil.experiments.curves import known_of
-from thinveil.experiments.outcomes import Outcome, wilson
-from thinveil.experiments.risk import AGAINST_LOSS, risk
-from thinveil.experiments.trials import Skipped, attribute_trial
 from thinveil.language.claims import MECHANISMS
 from thinveil.language.schema import MISSING
+from thinveil.verdicts.comparing import compare as module
+from thinveil.verdicts.comparing.candidates import Skipped, attribute_trial
+from thinveil.verdicts.comparing.compare import ORDER, Settings, attempt, compare
+from thinveil.verdicts.comparing.curves import known_of
+from thinveil.verdicts.comparing.outcomes import Outcome, wilson
+from thinveil.verdicts.comparing.risk import AGAINST_LOSS, risk
+from thinveil.verdicts.scoring import score
 
 DATA = people(80)
 OWN = tuple(name for name in ORDER if name != "dp-opendp")
@@ -289,7 +289,8 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
 
 
 def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
-    from thinveil.report import comparison, curves
+    from thinveil.report.charts import curves
+    from thinveil.report.text import comparison
 
     curves.risk(drawn, "risk.svg")
     assert "<svg" in Path("risk.svg").read_text("utf-8")

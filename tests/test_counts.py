@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker import wide
-from thinveil.attacker.counts import Counts, candidates, outcome_entropy
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
-from thinveil.attacker.priors import CONCENTRATIONS, Spread, log_gamma, ramp, rough
-from thinveil.attacker.search import Rules
+from thinveil.attacker.beliefs import count_bins as wide
+from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_gamma, ramp, rough
+from thinveil.attacker.beliefs.count_zones import Counts, candidates, outcome_entropy
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
+from thinveil.attacker.terms import Rules
 from thinveil.errors import EvidenceError
 from worlds import examples
 

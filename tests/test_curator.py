@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.curator.counting import ScanCounter
+from thinveil.curator.counting.index import ScanCounter
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.drawing import NoiseStream, laplace
 from thinveil.curator.ledger import Spend
-from thinveil.curator.noise import NoiseStream, laplace
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, QueryError, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
 from thinveil.language.queries import WHOLE, QueryBatch, batch_of

@@ -34,11 +34,10 @@ from databases import (
 )
 from test_counting import tables_with_batches
 from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
-from thinveil.curator import addresses
-from thinveil.curator.addresses import shown
-from thinveil.curator.counting import ScanCounter
-from thinveil.curator.database import DatabaseTable, open_database
-from thinveil.curator.sessions import Session
+from thinveil.curator.counting.index import ScanCounter
+from thinveil.curator.database.addresses import shown
+from thinveil.curator.database.session import Session
+from thinveil.curator.database.table import DatabaseTable, addresses, open_database
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
 from thinveil.language.queries import Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING

@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import DataError
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
 

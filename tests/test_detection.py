@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from thinveil.attacker.detection import (
+from thinveil.attacker.evidence.noise_tests import (
     Identical,
     MeanMagnitude,
     Sequential,
@@ -16,12 +16,12 @@ from thinveil.attacker.detection import (
     misreading,
     repetitions,
 )
-from thinveil.curator.noise import NoiseStream, post_process
-from thinveil.curator.noise import laplace as curators_laplace
+from thinveil.curator.drawing import NoiseStream, post_process
+from thinveil.curator.drawing import laplace as curators_laplace
 from thinveil.errors import EvidenceError, UsageError
-from thinveil.experiments import published as paper
-from thinveil.experiments.detector import SimulatedRow, rows
-from thinveil.experiments.simulation import (
+from thinveil.paper import figures as paper
+from thinveil.paper.detector import SimulatedRow, rows
+from thinveil.paper.simulation import (
     MAGNITUDE,
     PRINTED,
     PSI,
@@ -31,7 +31,7 @@ from thinveil.experiments.simulation import (
     measure,
     printed_psi,
 )
-from thinveil.report import figures
+from thinveil.report.charts import figures
 
 POSTS = ("none", "integer", "binary")
 OFFSETS = (0.5, 1.0, 3.0)

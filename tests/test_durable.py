@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.curator.accounts import Accounts
-from thinveil.curator.analysts import Bucket, analyst_named, budget_of, name_of, new_token, who_has
-from thinveil.curator.durable import Drawn, LedgerFile
+from thinveil.curator.service.accounts import Accounts
+from thinveil.curator.service.analysts import (
+    Bucket,
+    analyst_named,
+    budget_of,
+    name_of,
+    new_token,
+    who_has,
+)
+from thinveil.curator.service.ledger_file import Drawn, LedgerFile
 from thinveil.errors import (
     BudgetError,
     BudgetSpent,
@@ -23,7 +30,7 @@ from thinveil.errors import (
 from thinveil.language.policies import Policies
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import INFINITE, MISSING
-from thinveil.language.wire import Asked
+from thinveil.language.wire.json import Asked
 
 DATA = thinveil.people(60)
 ONE = Fraction(1)
@@ -265,7 +272,7 @@ def test_a_failure_half_way_charges_nothing(book, monkeypatch, where):
         raise RuntimeError("out of order")
 
     if where == "count":
-        monkeypatch.setattr("thinveil.curator.counting.IndexCounter.count", broken)
+        monkeypatch.setattr("thinveil.curator.counting.index.IndexCounter.count", broken)
     else:
         monkeypatch.setattr("thinveil.curator.curator.post_process", broken)
     with pytest.raises(RuntimeError):

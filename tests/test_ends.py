@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.evidence import BELOW, NOISY
-from thinveil.attacker.published import largest
-from thinveil.attacker.search import Axis, Rules
+from thinveil.attacker.engines.published import largest
+from thinveil.attacker.evidence.likelihood import BELOW, NOISY
+from thinveil.attacker.terms import Axis, Rules
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import claim_named
 from thinveil.language.policies import Policies

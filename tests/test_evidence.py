@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence import (
+from thinveil.attacker.evidence.likelihood import (
     ABOVE,
     BELOW,
     NOISY,
@@ -18,10 +18,10 @@ from thinveil.attacker.evidence import (
     weigh,
     zones,
 )
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import Free
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import Free
 from thinveil.curator.curator import Curator
-from thinveil.curator.noise import laplace
+from thinveil.curator.drawing import laplace
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import idp, unprotected
 from thinveil.language.facts import PublicFacts
@@ -148,8 +148,8 @@ def test_a_target_that_lies_is_found_out() -> None:
         def answer(self, batch):
             return np.full(batch.queries, 0.25)
 
+    from thinveil.attacker.attacks.table import count
     from thinveil.attacker.strategies import STRATEGIES
-    from thinveil.attacker.table import count
 
     attack = count(Liar.facts, STRATEGIES["published"], {0: (0, 2)})
     ended = run(attack, Liar(), Free())

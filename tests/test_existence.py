@@ -13,13 +13,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker import cuts, existence
-from thinveil.attacker.care import Care
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
-from thinveil.attacker.search import Axis, Search
-from thinveil.audit.driver import run
+from thinveil.attacker.attacks import distinct_searches as existence
+from thinveil.attacker.attacks import witness_cut as cuts
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
+from thinveil.attacker.terms import Axis, Search
+from thinveil.auditing.driver import run
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
 from thinveil.language.claims import Claim, bdp, claim_named
 from thinveil.language.facts import PublicFacts

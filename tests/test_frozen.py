@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 import thinveil
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.schema import MISSING, Grid, Schema
 
 COLUMNS = ("age", "diagnosis")

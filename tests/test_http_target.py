@@ -16,14 +16,15 @@ import thinveil
 from services import Process, served
 from test_plugins import GOOD as WINDOW
 from test_plugins import install  # noqa: F401, a fixture
-from thinveil.audit.http import HttpTarget, Trips
-from thinveil.curator.service import Settings
+from thinveil.auditing.http import HttpTarget, Trips
+from thinveil.curator.service.app import Settings
 from thinveil.errors import BudgetError, BudgetSpent, TargetError, UsageError
-from thinveil.language import wire, wire_arrow
 from thinveil.language.claims import claim_named
 from thinveil.language.policies import Policies
 from thinveil.language.queries import batch_of
-from thinveil.language.wire_facts import facts_to_plain
+from thinveil.language.wire import arrow as wire_arrow
+from thinveil.language.wire import json as wire
+from thinveil.language.wire.facts import facts_to_plain
 
 DATA = thinveil.people(200)
 FACTS = thinveil.Curator(DATA, thinveil.idp()).facts

@@ -59,9 +59,9 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals diff
     ("moment", "words"),
     [
         *((f"import||{number}", ["audit"]) for number in (2, 37, 160, 290)),
-        ("import|thinveil.experiments.compare|1", ["compare"]),
-        ("import|thinveil.curator.service|1", ["serve", "--port", "0"]),
-        ("import|thinveil.experiments.paper|1", ["reproduce", "sensitivity"]),
+        ("import|thinveil.verdicts.comparing.compare|1", ["compare"]),
+        ("import|thinveil.curator.service.app|1", ["serve", "--port", "0"]),
+        ("import|thinveil.paper.experiments|1", ["reproduce", "sensitivity"]),
         ("open|small.csv|1", ["schema", "small.csv"]),
         ("open|small.csv|1", ["compare", "small.csv"]),
         ("subprocess.Popen||1", ["doctor"]),

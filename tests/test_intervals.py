@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named
-from thinveil.audit.intervals import (
+from thinveil.auditing.options import confidence_of
+from thinveil.curator.neighbours import Neighbour
+from thinveil.errors import UsageError
+from thinveil.verdicts.intervals import (
     ceiling,
     clopper_pearson,
-    confidence_of,
     epsilon_at_least,
     percent,
 )
-from thinveil.curator.neighbours import Neighbour
-from thinveil.errors import UsageError
 
 
 @given(

@@ -21,10 +21,10 @@ import pytest
 
 from labs import KEY, PEOPLE_CSV, Labs, finished, of_kind, open_lab, until_watched
 from thinveil import people
-from thinveil.attacker.found import ColumnFound, ColumnsFound, TableFound
+from thinveil.attacker.findings import ColumnFound, ColumnsFound, TableFound
 from thinveil.commands import lab as lab_command
 from thinveil.commands.main import run
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.lab import app as lab_app
 from thinveil.lab import pace as lab_pace

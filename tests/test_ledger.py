@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.audit.schedule import LARGEST, Fixed, Free, Total, exact_epsilon
+from thinveil.auditing.schedule import LARGEST, Fixed, Free, Total, exact_epsilon
 from thinveil.curator.ledger import Ledger, PostProcessing, Spend, compose, exact, exact_sum
 from thinveil.errors import BudgetError, BudgetSpent
 from thinveil.language.claims import SMALLEST_EPSILON, reduce_group

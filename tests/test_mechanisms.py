@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker.evidence import loglik, weigh
+from thinveil.attacker.evidence.likelihood import loglik, weigh
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.drawing import cauchy
 from thinveil.curator.ledger import Spend
-from thinveil.curator.noise import cauchy
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, MissingExtra, QueryError, UsageError
 from thinveil.language.claims import CAUCHY, MECHANISMS, Claim, Universe, claim_named
 from thinveil.language.queries import Answers, QueryBatch

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.mixing import Mixer
-from thinveil.attacker.shuffles import shares, shuffled
+from thinveil.attacker.beliefs.contexts import Mixer
+from thinveil.attacker.fixed_order import shares, shuffled
 
 
 def taught(contexts: Any, value: Any, cells: int, waves: int = 10) -> tuple[Mixer, Any]:

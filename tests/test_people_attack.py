@@ -12,13 +12,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from thinveil.attacker import people
-from thinveil.attacker.chains import Believed, Chain, Lessons
-from thinveil.attacker.densities import Places
-from thinveil.attacker.search import Axis
+from thinveil.attacker.attacks import learned_people as people
+from thinveil.attacker.attacks.record_chain import Believed, Chain, Lessons
+from thinveil.attacker.beliefs.polya_tree import Places
+from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.strategies import strategy_named
-from thinveil.attacker.thrifty import Thrift
-from thinveil.curator.dataset import Dataset
+from thinveil.attacker.terms import Axis
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, claim_named, idp, unprotected
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
 from worlds import (

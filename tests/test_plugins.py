@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 import thinveil
-from thinveil.audit.targets import Target
+from thinveil.auditing.targets import Target
 from thinveil.commands.main import run
 from thinveil.errors import PluginError, UsageError
-from thinveil.experiments.compare import ORDER, Settings, all_in_order, compare
 from thinveil.language import plugins
 from thinveil.language.claims import MECHANISMS, Claim, KLocal, claim_named
 from thinveil.language.plugins import claim_from_plain, claim_to_plain, mechanism_names
+from thinveil.verdicts.comparing.compare import ORDER, Settings, all_in_order, compare
 
 ROOT = Path(__file__).parent.parent
 DOCS = (ROOT / "docs" / "plugins.md").read_text("utf-8")

@@ -17,17 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.audit.attacks import attack_on
-from thinveil.audit.driver import run
-from thinveil.audit.options import Options
-from thinveil.audit.schedule import Fixed
-from thinveil.audit.targets import fingerprint
-from thinveil.audit.verdict import Verdict
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import run
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import Fixed
+from thinveil.auditing.targets import fingerprint
 from thinveil.commands.main import run as command
 from thinveil.curator.cache import AnswerCache
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, PostProcessing, Spend
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, QueryError, TranscriptError, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
 from thinveil.language.extents import Extent
@@ -36,6 +35,7 @@ from thinveil.language.normal import Normal
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Cells, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Grid, Schema
+from thinveil.verdicts.verdict import Verdict
 from worlds import Watched, domain_of, examples, inside, one_column, ranges, schemas
 
 N = 12

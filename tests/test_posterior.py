@@ -12,15 +12,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker import ladder, posterior, proofs, table, targeted
-from thinveil.attacker.beliefs import CountBeliefs
-from thinveil.attacker.care import Care
-from thinveil.attacker.ladder import Ladders
-from thinveil.attacker.reading import row_loglik
-from thinveil.attacker.search import Axis
+from thinveil.attacker.attacks import people as targeted
+from thinveil.attacker.attacks import table
+from thinveil.attacker.beliefs import value_beliefs as ladder
+from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
+from thinveil.attacker.beliefs.value_beliefs import Ladders
+from thinveil.attacker.engines import posterior
+from thinveil.attacker.evidence import proofs
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.reading import row_loglik
 from thinveil.attacker.strategies import STRATEGIES
+from thinveil.attacker.terms import Axis
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers

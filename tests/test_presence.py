@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from test_existence import BOOTSTRAPS, COMPOSED, SMALL, distinct, every_bootstrap, widths_for
-from thinveil.attacker import existence, presence
-from thinveil.attacker.pools import Pools
-from thinveil.audit.driver import Run, run
+from thinveil.attacker.attacks import distinct_searches as existence
+from thinveil.attacker.attacks import distinct_table as presence
+from thinveil.attacker.engines.group_testing import Pools
+from thinveil.auditing.driver import Run, run
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, bdp
 from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING, Categories, Grid, Schema

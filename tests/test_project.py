@@ -8,7 +8,7 @@ from pathlib import Path
 
 import thinveil
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.audit.options import ATTACKS
+from thinveil.auditing.options import ATTACKS
 from thinveil.commands.main import _COMMANDS, run
 from thinveil.errors import ThinveilError
 from thinveil.language.claims import MECHANISMS

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
-from thinveil.attacker.search import Rules, axes_of
+from thinveil.attacker.attacks.people import attributes
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.attacker.targeted import attributes
+from thinveil.attacker.terms import Rules, axes_of
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, idp, unprotected
 from worlds import attack_with
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.curator.dataset import Dataset
-from thinveil.curator.drafting import draft_schema
-from thinveil.curator.reading import load
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.curator.tables.drafting import draft_schema
+from thinveil.curator.tables.files import load
 from thinveil.errors import DataError, MissingExtra, ThinveilError, UsageError
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 

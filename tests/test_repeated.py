@@ -14,17 +14,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from thinveil.attacker import hidden, linear, published, reading, table, targeted
-from thinveil.attacker.care import Care
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, loglik
-from thinveil.attacker.reading import Laws, Tally, row_loglik
-from thinveil.attacker.search import Axis, Rules, Search, exceeds, reaches
+from thinveil.attacker.attacks import people as targeted
+from thinveil.attacker.attacks import table
+from thinveil.attacker.engines import hidden, linear, published
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY, loglik, reading
+from thinveil.attacker.evidence.reading import Laws, Tally, row_loglik
+from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.attacker.wording import varied
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import Equal, Fixed, Schedule, Total
+from thinveil.attacker.terms import Axis, Rules, Search, exceeds, reaches
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import Equal, Fixed, Schedule, Total
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import EvidenceError, Undecided, UsageError
 from thinveil.language.claims import Bootstrap, Claim, claim_named, idp
 from thinveil.language.extents import Extent

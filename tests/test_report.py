@@ -15,12 +15,12 @@ import pytest
 import thinveil
 from browser import chromium, page_of
 from thinveil.commands.main import run as command
-from thinveil.experiments.compare import Settings, compare
-from thinveil.experiments.curves import AnswersPoint, Known, LossPoint, Risk
-from thinveil.report.examples import examples
 from thinveil.report.html import page
 from thinveil.report.html.masking import MASK
 from thinveil.report.html.masking import command as masked_command
+from thinveil.report.text.examples import examples
+from thinveil.verdicts.comparing.compare import Settings, compare
+from thinveil.verdicts.comparing.curves import AnswersPoint, Known, LossPoint, Risk
 
 ASSETS = Path(thinveil.__file__).parent / "report" / "html" / "assets"
 VOID = {"meta", "br", "link", "img", "col"}

@@ -10,8 +10,8 @@ import pytest
 
 from thinveil import Options, people
 from thinveil.commands.main import run
-from thinveil.experiments import evidence
-from thinveil.experiments.compare import ORDER
+from thinveil.verdicts.comparing import evidence
+from thinveil.verdicts.comparing.compare import ORDER
 
 FEW = people(40)
 

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.audit.targets import fingerprint
-from thinveil.audit.transcript import Header, Transcript
-from thinveil.audit.verdict import Verdict
+from thinveil.auditing.targets import fingerprint
+from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import TargetError, TranscriptError, UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
+from thinveil.verdicts.verdict import Verdict
 from worlds import Watched, table_truth
 
 SCHEMA = Schema((Categories("c", ("a", "b", "c")), Grid("x", lower=-5, upper=40, missing=True)))

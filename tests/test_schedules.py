@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.audit.options import Options
-from thinveil.audit.schedule import SPLITS, Equal, Halving, Total, exact_epsilon, shared_out
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import SPLITS, Equal, Halving, Total, exact_epsilon, shared_out
 from thinveil.commands.main import run as command
 from thinveil.curator.ledger import Ledger, Spend, exact
 from thinveil.errors import BudgetSpent, EpsilonError, UsageError

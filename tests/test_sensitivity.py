@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY, zones
-from thinveil.attacker.search import Rules
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY, zones
+from thinveil.attacker.terms import Rules
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
 from thinveil.language.claims import KLocal, idp, unprotected
 from thinveil.language.extents import Constants, Extent

@@ -22,13 +22,14 @@ from bench.soaks.openapi import fuzz
 import thinveil
 from services import Process, asking, question, served
 from thinveil.commands.main import run as command
-from thinveil.curator.service import Settings
+from thinveil.curator.service.app import Settings
 from thinveil.errors import LedgerError
-from thinveil.language import wire, wire_arrow
 from thinveil.language.policies import Policies
 from thinveil.language.schema import Grid, Schema
-from thinveil.language.wire import Limits
-from thinveil.language.wire_facts import facts_from_plain
+from thinveil.language.wire import arrow as wire_arrow
+from thinveil.language.wire import json as wire
+from thinveil.language.wire.facts import facts_from_plain
+from thinveil.language.wire.json import Limits
 
 DATA = thinveil.people(80)
 LIMITS = Limits(10**6, 10**6, 10**8)

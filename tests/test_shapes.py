@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.decisions import alike
+from thinveil.attacker.engines.decisions import alike
 from thinveil.attacker.strategies import STRATEGIES, strategy_for
-from thinveil.audit.bounds import bits_an_answer
 from thinveil.errors import UsageError
 from thinveil.language.claims import Bootstrap, Claim, Global, KLocal
 from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING
 from thinveil.language.shapes import Shape, holds, seen, shape_of
+from thinveil.verdicts.bounds import bits_an_answer
 
 # ---- shapes
 

@@ -12,11 +12,11 @@ import pytest
 
 import thinveil
 from services import served
-from thinveil.audit import sources
-from thinveil.audit.sources import kind_of, opened, truth_of
-from thinveil.audit.transcript import Transcript
+from thinveil.auditing import sources
+from thinveil.auditing.sources import kind_of, opened, truth_of
+from thinveil.auditing.transcript import Transcript
 from thinveil.commands.main import run
-from thinveil.curator.service import Settings
+from thinveil.curator.service.app import Settings
 from thinveil.errors import TargetError, UsageError
 
 pytest.importorskip("ibis")
@@ -133,7 +133,7 @@ def test_a_database_gives_what_memory_gives(files, words):
 
 
 def test_rows_stay_in_the_database_unless_the_user_allows_it(files, monkeypatch):
-    from thinveil.curator.database import DatabaseTable
+    from thinveil.curator.database.table import DatabaseTable
 
     def fetched(self):
         raise AssertionError("rows were fetched")

@@ -26,8 +26,8 @@ from test_counting import (  # the contract of every counter, on this one
     test_whole_cells_and_several_columns_in_one_batch,
 )
 from thinveil import Curator, audit, idp, load
-from thinveil.curator.counting import Counter, ScanCounter
-from thinveil.curator.database import DatabaseTable, open_database
+from thinveil.curator.counting.index import Counter, ScanCounter
+from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
 
 CONTRACT = (

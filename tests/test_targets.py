@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.audit.attacks import attack_on
-from thinveil.audit.driver import run
-from thinveil.audit.options import Options
-from thinveil.audit.schedule import Fixed
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import run
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import Fixed
 from thinveil.errors import UsageError
 from thinveil.language.queries import Answers
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from thinveil.errors import EpsilonError, UsageError
 from thinveil.language.claims import reduce_group
-from thinveil.theory.definitions import (
+from thinveil.paper.theory.definitions import (
     bdp_loss,
     dp_loss,
     group_idp_loss,
@@ -25,11 +25,11 @@ from thinveil.theory.definitions import (
     satisfies_original,
     worst_loss,
 )
-from thinveil.theory.functions import Count, Histogram, Median, Threshold, Total
-from thinveil.theory.instances import diagnose, person_loss
-from thinveil.theory.laplace import KLaplace, Noisy, cauchy_loss, laplace, laplace_loss
-from thinveil.theory.losses import INFINITE, NOTHING, Loss, bound
-from thinveil.theory.mechanisms import (
+from thinveil.paper.theory.functions import Count, Histogram, Median, Threshold, Total
+from thinveil.paper.theory.instances import diagnose, person_loss
+from thinveil.paper.theory.laplace import KLaplace, Noisy, cauchy_loss, laplace, laplace_loss
+from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss, bound
+from thinveil.paper.theory.mechanisms import (
     Finite,
     compose,
     constant,
@@ -40,8 +40,8 @@ from thinveil.theory.mechanisms import (
     tabulate,
     truthful,
 )
-from thinveil.theory.sensitivities import bootstrap_sensitivity, global_sensitivity
-from thinveil.theory.worlds import World
+from thinveil.paper.theory.sensitivities import bootstrap_sensitivity, global_sensitivity
+from thinveil.paper.theory.worlds import World
 
 WORLD = World((0, 1, 2), 4)
 ACTUAL = (0, 0, 1, 2)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from test_theory_definitions import mechanisms
 from thinveil.errors import UsageError
-from thinveil.theory.definitions import dp_loss, group_idp_loss, worst_loss
-from thinveil.theory.empirical import (
+from thinveil.paper.theory.definitions import dp_loss, group_idp_loss, worst_loss
+from thinveil.paper.theory.empirical import (
     Checked,
     always,
     bdp_pairs,
@@ -30,11 +30,11 @@ from thinveil.theory.empirical import (
     unlabelled,
     unrestricted,
 )
-from thinveil.theory.functions import Count, Threshold
-from thinveil.theory.laplace import KLaplace, laplace
-from thinveil.theory.losses import INFINITE, NOTHING, Loss
-from thinveil.theory.mechanisms import Finite, constant, geometric, truthful
-from thinveil.theory.worlds import World
+from thinveil.paper.theory.functions import Count, Threshold
+from thinveil.paper.theory.laplace import KLaplace, laplace
+from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss
+from thinveil.paper.theory.mechanisms import Finite, constant, geometric, truthful
+from thinveil.paper.theory.worlds import World
 
 CENSUS = World(tuple(product("AB", (0, 1))), 3)
 OURS = (("A", 0), ("A", 1), ("B", 1))

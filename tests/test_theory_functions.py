@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence import ABOVE, BELOW, NOISY
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
 from thinveil.errors import EpsilonError, UsageError
 from thinveil.language.claims import Bootstrap, Global, KLocal, Smooth, idp
-from thinveil.theory.functions import (
+from thinveil.paper.theory.functions import (
     Count,
     Function,
     Histogram,
@@ -23,8 +23,8 @@ from thinveil.theory.functions import (
     Threshold,
     Total,
 )
-from thinveil.theory.laplace import KLaplace
-from thinveil.theory.sensitivities import (
+from thinveil.paper.theory.laplace import KLaplace
+from thinveil.paper.theory.sensitivities import (
     bootstrap_sensitivity,
     global_sensitivity,
     k_local_sensitivity,
@@ -34,7 +34,7 @@ from thinveil.theory.sensitivities import (
     smooth_sensitivities,
     smooth_sensitivity,
 )
-from thinveil.theory.worlds import LARGEST, World, distance
+from thinveil.paper.theory.worlds import LARGEST, World, distance
 
 # ---- worlds
 

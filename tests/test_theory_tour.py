@@ -13,9 +13,9 @@ import pytest
 
 from thinveil.commands.main import run
 from thinveil.errors import UsageError
-from thinveil.theory.chapters import Chapter, Held, Setting, plain, shown
-from thinveil.theory.losses import INFINITE, NOTHING, Loss
-from thinveil.theory.tour import CHAPTERS, tour
+from thinveil.paper.theory.chapters import Chapter, Held, Setting, plain, shown
+from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss
+from thinveil.paper.theory.tour import CHAPTERS, tour
 
 ROOT = Path(__file__).parent.parent
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.audit import transcript as module
-from thinveil.audit.transcript import Header, Transcript
+from thinveil.auditing import transcript as module
+from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
 from thinveil.errors import TranscriptError
 from thinveil.language.claims import idp, unprotected

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinveil.curator.counting import IndexCounter, ScanCounter
+from thinveil.curator.counting.index import IndexCounter, ScanCounter
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import QueryError
 from thinveil.language import queries
 from thinveil.language.claims import Universe, idp

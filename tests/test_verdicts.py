@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 import thinveil
 from thinveil import Categories, Curator, Dataset, Grid, Options, Schema, audit, people, trial
-from thinveil.attacker.found import TableFound
-from thinveil.audit.inference import inferred
-from thinveil.audit.intervals import epsilon_at_least
-from thinveil.audit.membership import sense_of
-from thinveil.audit.trials import coins, membership_trials, possible_targets
+from thinveil.attacker.findings import TableFound
 from thinveil.commands.main import run
-from thinveil.curator.counting import ScanCounter
+from thinveil.curator.counting.index import ScanCounter
 from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import batch_of
+from thinveil.verdicts.inference import inferred
+from thinveil.verdicts.intervals import epsilon_at_least
+from thinveil.verdicts.membership import sense_of
+from thinveil.verdicts.trials import coins, membership_trials, possible_targets
 
 DATA = people(80)
 LEAKING = ("unprotected", "idp", "idp-binary", "idp-integer", "idp-noisy", "bdp")

@@ -5,16 +5,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-from thinveil.attacker import leaves, table, weak
-from thinveil.attacker.care import Care
-from thinveil.attacker.leaves import Claims, proved, proved_in_bulk
-from thinveil.attacker.outlook import Outlook
+from thinveil.attacker.attacks import final_proofs as leaves
+from thinveil.attacker.attacks import noisy_table as weak
+from thinveil.attacker.attacks import table
+from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
+from thinveil.attacker.beliefs.good_turing import Outlook
+from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.attacker.thrifty import Thrift
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import Fixed
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import Fixed
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import claim_named
 from thinveil.language.compiling import COMPILED
 from thinveil.language.policies import Policies

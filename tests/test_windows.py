@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from thinveil.attacker.windows import Windows
+from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.errors import EvidenceError
 from thinveil.language.compiling import COMPILED
 
@@ -257,5 +257,5 @@ def test_what_cannot_be_is_refused():
 
 
 def test_numba_is_not_imported_before_it_is_needed():
-    code = "import sys, thinveil.attacker.windows; sys.exit('numba' in sys.modules)"
+    code = "import sys, thinveil.attacker.engines.windows.windows; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 import thinveil
 from thinveil.errors import FieldError, QueryError, TooLarge, UsageError
-from thinveil.language import wire, wire_arrow
 from thinveil.language.claims import MECHANISMS, POSTS, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.queries import WHOLE, Cells, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Schema
-from thinveil.language.wire import Asked, Limits, Reply, content_digest
-from thinveil.language.wire_facts import facts_from_plain, facts_to_plain
+from thinveil.language.wire import arrow as wire_arrow
+from thinveil.language.wire import json as wire
+from thinveil.language.wire.facts import facts_from_plain, facts_to_plain
+from thinveil.language.wire.json import Asked, Limits, Reply, content_digest
 from worlds import attributes, boxes_of, schemas
 
 pa = pytest.importorskip("pyarrow")

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker.care import Care, Empty
-from thinveil.attacker.wording import _least, _part, find_empty, varied
-from thinveil.audit.driver import run
-from thinveil.audit.schedule import Fixed
+from thinveil.attacker.evidence.error_budget import Care, Empty
+from thinveil.attacker.evidence.rephrasing import _least, _part, find_empty, varied
+from thinveil.auditing.driver import run
+from thinveil.auditing.schedule import Fixed
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import Undecided, UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.extents import Extent

@@ -15,12 +15,12 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.search import Attack
-from thinveil.audit.driver import Meter, Run, run
-from thinveil.audit.schedule import Fixed, Free, Schedule
+from thinveil.attacker.terms import Attack
+from thinveil.auditing.driver import Meter, Run, run
+from thinveil.auditing.schedule import Fixed, Free, Schedule
 from thinveil.curator.curator import Curator
-from thinveil.curator.dataset import Dataset
 from thinveil.curator.ledger import Event, Spend
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, Post, Universe, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, QueryBatch

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.soaks.processes import finished, thinveil
-from thinveil.audit.transcript import Transcript
+from thinveil.auditing.transcript import Transcript
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.soaks.processes import Served
-from thinveil.language.wire_arrow import MEDIA_TYPE
+from thinveil.language.wire.arrow import MEDIA_TYPE
 
 
 def fuzz(url: str, token: str, cases: int, seed: int | None = None) -> int:

@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.soaks.processes import Served
 from thinveil import PublicFacts, QueryBatch, batch_of
-from thinveil.language.wire import Asked, Reply
-from thinveil.language.wire_arrow import MEDIA_TYPE, decode_reply, encode_batch
-from thinveil.language.wire_facts import facts_from_plain
+from thinveil.language.wire.arrow import MEDIA_TYPE, decode_reply, encode_batch
+from thinveil.language.wire.facts import facts_from_plain
+from thinveil.language.wire.json import Asked, Reply
 
 SHARE = 0.001
 """The claimed loss of each answer."""

@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from thinveil.attacker.strategies import STRATEGIES
-    from thinveil.audit.audit import audit
-    from thinveil.audit.membership import Trial
-    from thinveil.audit.options import ATTACKS, Options
-    from thinveil.audit.targets import Target
-    from thinveil.audit.trials import trial
-    from thinveil.audit.verdict import Verdict
+    from thinveil.auditing.options import ATTACKS, Options
+    from thinveil.auditing.targets import Target
     from thinveil.curator.curator import Curator
-    from thinveil.curator.dataset import Dataset
-    from thinveil.curator.people import people
-    from thinveil.curator.reading import load
+    from thinveil.curator.tables.dataset import Dataset
+    from thinveil.curator.tables.files import load
+    from thinveil.curator.tables.people import people
     from thinveil.errors import ThinveilError
     from thinveil.language.claims import MECHANISMS, Claim, bdp, claim_named, idp, unprotected
     from thinveil.language.facts import PublicFacts
@@ -30,6 +26,10 @@ if TYPE_CHECKING:
     from thinveil.language.queries import Answers, QueryBatch, batch_of
     from thinveil.language.schema import Categories, Grid, Schema
     from thinveil.language.schema_file import read_schema, write_schema
+    from thinveil.verdicts.audit import audit
+    from thinveil.verdicts.membership import Trial
+    from thinveil.verdicts.trials import trial
+    from thinveil.verdicts.verdict import Verdict
 
 __version__ = "0.1.0"
 
@@ -67,16 +67,16 @@ __all__ = [
 
 _HOMES: Final = {
     "attacker.strategies": ("STRATEGIES",),
-    "audit.audit": ("audit",),
-    "audit.membership": ("Trial",),
-    "audit.options": ("ATTACKS", "Options"),
-    "audit.targets": ("Target",),
-    "audit.trials": ("trial",),
-    "audit.verdict": ("Verdict",),
+    "verdicts.audit": ("audit",),
+    "verdicts.membership": ("Trial",),
+    "auditing.options": ("ATTACKS", "Options"),
+    "auditing.targets": ("Target",),
+    "verdicts.trials": ("trial",),
+    "verdicts.verdict": ("Verdict",),
     "curator.curator": ("Curator",),
-    "curator.dataset": ("Dataset",),
-    "curator.people": ("people",),
-    "curator.reading": ("load",),
+    "curator.tables.dataset": ("Dataset",),
+    "curator.tables.people": ("people",),
+    "curator.tables.files": ("load",),
     "errors": ("ThinveilError",),
     "language.claims": ("MECHANISMS", "Claim", "bdp", "claim_named", "idp", "unprotected"),
     "language.facts": ("PublicFacts",),
@@ -87,12 +87,7 @@ _HOMES: Final = {
 }
 """Where each public name lives."""
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
-_LAYERS: Final = ("attacker", "curator", "errors", "language", "theory")
-
-# The first import of the package thinveil.audit puts it where the function of that name belongs.
-# It happens here and is undone here, so that no later import hides the function.
-import_module("thinveil.audit")
-globals().pop("audit", None)
+_LAYERS: Final = ("attacker", "curator", "errors", "language", "paper")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.found import TableFound
-from thinveil.attacker.search import Attack
+from thinveil.attacker.findings import TableFound
+from thinveil.attacker.terms import Attack
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Box, Floats, batch_of
 from thinveil.language.schema import MISSING

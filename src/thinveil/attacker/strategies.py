@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from thinveil.attacker import counting, linear, published
-from thinveil.attacker.search import Axis, Rules, Search, Values, exceeds, settled
+from thinveil.attacker.engines import counting, linear, published
+from thinveil.attacker.terms import Axis, Rules, Search, Values, exceeds, settled
 from thinveil.errors import TooManyQueries, UsageError
 from thinveil.language.claims import Claim
 from thinveil.language.schema import LOWEST, MISSING

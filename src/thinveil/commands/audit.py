@@ -13,17 +13,13 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.attacker.care import TESTS
+from thinveil.attacker.evidence.error_budget import TESTS
 from thinveil.attacker.strategies import STRATEGIES, USUAL
-from thinveil.audit.audit import audit, how_to_go_on
-from thinveil.audit.intervals import USUAL_CONFIDENCE
-from thinveil.audit.options import ATTACKS, Options, own_settings
-from thinveil.audit.schedule import SPLITS
-from thinveil.audit.sources import truth_of
-from thinveil.audit.targets import Target
-from thinveil.audit.transcript import Transcript
-from thinveil.audit.trials import USUAL_TRIALS
-from thinveil.audit.verdict import Verdict
+from thinveil.auditing.options import ATTACKS, USUAL_CONFIDENCE, Options, own_settings
+from thinveil.auditing.schedule import SPLITS
+from thinveil.auditing.sources import truth_of
+from thinveil.auditing.targets import Target
+from thinveil.auditing.transcript import Transcript
 from thinveil.commands.common import (
     care_options,
     check_outputs,
@@ -38,18 +34,21 @@ from thinveil.commands.common import (
     write_json,
 )
 from thinveil.commands.outputs import write_text
-from thinveil.curator.addresses import shown
-from thinveil.curator.dataset import Dataset, Held
-from thinveil.curator.delimited import Dialect
-from thinveil.curator.inference import doubts
-from thinveil.curator.reading import missing_texts, read_columns
+from thinveil.curator.database.addresses import shown
+from thinveil.curator.tables.dataset import Dataset, Held
+from thinveil.curator.tables.delimited import Dialect
+from thinveil.curator.tables.files import missing_texts, read_columns
+from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
-from thinveil.experiments.evidence import beside
 from thinveil.language.compiling import COMPILED
-from thinveil.report.examples import examples
-from thinveil.report.progress import progress
-from thinveil.report.table import write_table
-from thinveil.report.terminal import show_verdict
+from thinveil.report.text.examples import examples
+from thinveil.report.text.progress import progress
+from thinveil.report.text.table import write_table
+from thinveil.report.text.terminal import show_verdict
+from thinveil.verdicts.audit import audit, how_to_go_on
+from thinveil.verdicts.comparing.evidence import beside
+from thinveil.verdicts.trials import USUAL_TRIALS
+from thinveil.verdicts.verdict import Verdict
 
 _FEW_ROUNDS = (
     "each round is a statement or a round trip here, and only the strategy adaptive asks in few "

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from thinveil.attacker.care import MOST_REPEATS, USUAL_ERROR
-from thinveil.audit.options import UNIVERSES
-from thinveil.audit.sources import ENGINES, kind_of, opened, reading
-from thinveil.audit.targets import Target
+from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
+from thinveil.auditing.options import UNIVERSES
+from thinveil.auditing.sources import ENGINES, kind_of, opened, reading
+from thinveil.auditing.targets import Target
 from thinveil.commands.outputs import check_outputs as check_outputs
 from thinveil.commands.outputs import consoles as consoles
 from thinveil.commands.outputs import json_option as json_option
 from thinveil.commands.outputs import write_json as write_json
-from thinveil.curator.addresses import shown
-from thinveil.curator.dataset import Dataset, Held
+from thinveil.curator.database.addresses import shown
+from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, POSTS
 from thinveil.language.plugins import mechanism_names

@@ -8,9 +8,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from thinveil.audit.options import UNIVERSES
-from thinveil.audit.provenance import Provenance
-from thinveil.audit.schedule import DEFAULT
+from thinveil.auditing.options import UNIVERSES
+from thinveil.auditing.provenance import Provenance
+from thinveil.auditing.schedule import DEFAULT
 from thinveil.commands.common import (
     care_options,
     check_outputs,
@@ -22,13 +22,13 @@ from thinveil.commands.common import (
     reading_options,
     write_json,
 )
-from thinveil.curator.inference import doubts
+from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY
-from thinveil.experiments.compare import USUAL_PEOPLE, Settings, all_in_order, compare
-from thinveil.experiments.risk import USUAL_RECORDS, risk, sampled
-from thinveil.report import curves
-from thinveil.report.comparison import show_comparison, show_risk
-from thinveil.report.progress import progress
+from thinveil.report.charts import curves
+from thinveil.report.text.comparison import show_comparison, show_risk
+from thinveil.report.text.progress import progress
+from thinveil.verdicts.comparing.compare import USUAL_PEOPLE, Settings, all_in_order, compare
+from thinveil.verdicts.comparing.risk import USUAL_RECORDS, risk, sampled
 
 
 @click.command("compare")

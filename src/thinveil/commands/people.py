@@ -33,7 +33,7 @@ def command(records: int, seed: int, output: str | None) -> int:
       thinveil people --records 60 --output people.csv
       thinveil people --seed 7 > others.csv
     """
-    from thinveil.curator.people import people
+    from thinveil.curator.tables.people import people
 
     check_outputs([], output=output)
     text = io.StringIO()

@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from thinveil.audit.provenance import Provenance
+from thinveil.auditing.provenance import Provenance
 from thinveil.commands.common import command_line
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
-from thinveil.curator.reading import load
+from thinveil.curator.tables.files import load
 from thinveil.errors import EXIT_EARLY, MissingExtra, ThinveilError, UsageError
-from thinveil.experiments import detector, paper, simulation
-from thinveil.experiments.published import BANK_DIGEST, ERRATA
-from thinveil.experiments.rows import Row
 from thinveil.language.schema_file import read_schema
-from thinveil.report import figures
-from thinveil.report.progress import progress
-from thinveil.report.terminal import show_rows
+from thinveil.paper import detector, simulation
+from thinveil.paper import experiments as paper
+from thinveil.paper.figures import BANK_DIGEST, ERRATA
+from thinveil.paper.rows import Row
+from thinveil.report.charts import figures
+from thinveil.report.text.progress import progress
+from thinveil.report.text.terminal import show_rows
 
 _WITHOUT_DATA = ("sensitivity", "detector")
 _NAMES = (*paper.EXPERIMENTS, *_WITHOUT_DATA, "all")

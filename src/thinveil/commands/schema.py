@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.audit.sources import kind_of, reading
+from thinveil.auditing.sources import kind_of, reading
 from thinveil.commands.common import (
     check_outputs,
     consoles,
@@ -21,9 +21,9 @@ from thinveil.commands.common import (
     reading_options,
     write_json,
 )
-from thinveil.curator.addresses import shown
-from thinveil.curator.database import DatabaseTable
-from thinveil.curator.drafting import draft_of_database, draft_schema, listed_numbers
+from thinveil.curator.database.addresses import shown
+from thinveil.curator.database.table import DatabaseTable
+from thinveil.curator.tables.drafting import draft_of_database, draft_schema, listed_numbers
 from thinveil.errors import OutputError, UsageError
 from thinveil.language.schema import Schema
 from thinveil.language.schema_file import write_schema

@@ -18,9 +18,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.audit.http import loopback
-from thinveil.audit.options import Options
-from thinveil.audit.targets import Target
+from thinveil.auditing.http import loopback
+from thinveil.auditing.options import Options
+from thinveil.auditing.targets import Target
 from thinveil.commands.common import (
     consoles,
     mechanism_options,
@@ -29,9 +29,9 @@ from thinveil.commands.common import (
     reading_options,
 )
 from thinveil.commands.serving import run_until_ended, server_of
-from thinveil.curator.accounts import Accounts
-from thinveil.curator.analysts import analyst_named, budget_of
-from thinveil.curator.service import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
+from thinveil.curator.service.accounts import Accounts
+from thinveil.curator.service.analysts import analyst_named, budget_of
+from thinveil.curator.service.app import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
 from thinveil.errors import MissingExtra, OutputError, UsageError
 
 PORT: Final = 8321

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
-from thinveil.theory.chapters import Chapter, Setting, plain, shown
-from thinveil.theory.tour import CHAPTERS, tour
+from thinveil.paper.theory.chapters import Chapter, Setting, plain, shown
+from thinveil.paper.theory.tour import CHAPTERS, tour
 
 
 @click.command("theory")

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from thinveil.curator.cache import AnswerCache, Looked
-from thinveil.curator.counting import Counter
-from thinveil.curator.dataset import Held
+from thinveil.curator.counting.index import Counter
+from thinveil.curator.drawing import NoiseStream, RandomWords, draw, opendp, post_process
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
-from thinveil.curator.noise import NoiseStream, RandomWords, draw, opendp, post_process
+from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
 from thinveil.language.extents import Constants, Extent

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from thinveil.audit.http import loopback
+from thinveil.auditing.http import loopback
 from thinveil.errors import MissingExtra, ThinveilError, UsageError
 from thinveil.lab.sessions import Gone, Sessions
 from thinveil.lab.setting import choices, setting_of

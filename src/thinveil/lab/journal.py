@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.curator.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.lab.wording import range_in_words, unlimited
 from thinveil.language.queries import WHOLE, Answers, Floats, QueryBatch
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.attacker.found import ColumnFound, ColumnsFound, PeopleFound, TableFound
-from thinveil.curator.dataset import Dataset
+from thinveil.attacker.findings import ColumnFound, ColumnsFound, PeopleFound, TableFound
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.lab.tables import text_of
 from thinveil.language.queries import Codes
 

@@ -18,12 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.found import ColumnFound, ColumnsFound, Found, PeopleFound, TableFound
-from thinveil.audit.attacks import attack_on
-from thinveil.audit.driver import Meter, Run, run
-from thinveil.audit.results import result_of
-from thinveil.audit.scoring import guess, score
-from thinveil.audit.verdict import Verdict
+from thinveil.attacker.findings import ColumnFound, ColumnsFound, Found, PeopleFound, TableFound
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import Meter, Run, run
 from thinveil.curator.curator import Curator
 from thinveil.errors import ThinveilError
 from thinveil.lab.journal import Journal
@@ -33,6 +30,9 @@ from thinveil.lab.setting import MECHANISM_LINES, Setting
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, QueryBatch
+from thinveil.verdicts.results import result_of
+from thinveil.verdicts.scoring import guess, score
+from thinveil.verdicts.verdict import Verdict
 
 FORMAT: Final = 1
 """The version of the events; the page refuses a recording of another."""

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.strategies import STRATEGIES, USUAL
-from thinveil.audit.options import Options
-from thinveil.audit.schedule import DEFAULT
-from thinveil.curator.dataset import Dataset
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import DEFAULT
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError, to_install
 from thinveil.lab.pace import HASTE, QUICK, speed_of
 from thinveil.lab.tables import INCOMES, OWN, Table, Tables

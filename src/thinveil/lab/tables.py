@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.curator.dataset import Dataset
-from thinveil.curator.people import people
-from thinveil.curator.reading import load
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.curator.tables.files import load
+from thinveil.curator.tables.people import people
 from thinveil.errors import DataError, ThinveilError, UsageError
-from thinveil.experiments.paper import six_incomes
+from thinveil.paper.experiments import six_incomes
 
 MOST_PEOPLE: Final = 200
 """So many people are shown and attacked; a longer table is cut, and the page says so."""

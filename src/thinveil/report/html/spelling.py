@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from thinveil.audit.phrases import many, spelled
+from thinveil.verdicts.phrases import many, spelled
 
 __all__ = ["amount", "between", "loss", "many", "percent", "size", "spelled", "sureness"]
 

@@ -1,0 +1,1 @@
+"""What is attacked: tables, columns, counts and people."""

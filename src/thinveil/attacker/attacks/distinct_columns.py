@@ -1,0 +1,300 @@
+"""The values of whole columns that occur, where answers tell none, some or all.
+
+All columns are searched side by side, each in many lines (`frontiers`) that learn how dense
+values lie where they look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.attacks.witness_cut import Cut
+from thinveil.attacker.engines.line_search import Frontiers
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
+from thinveil.attacker.evidence.sequential import zones_of
+from thinveil.attacker.terms import Attack, Axis, scaled
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
+from thinveil.language.schema import INFINITE, LOWEST, MISSING
+
+_PARTS: Final = 256  # into so many lines a domain may be cut before anything is known of it
+_EXPECTED: Final = 12.0  # a line that seems to hold more values is shared out
+_SHAPE: Final = 2.0  # how firmly the gap between values is believed to be what it was
+_FADING: Final = 0.5  # how much of its logarithm is remembered at the next value
+_TRUSTED: Final = 2048  # and tells of no more than this many others
+_MOST: Final = 9e18
+_GAP: Final = (MISSING, LOWEST)
+Stretch = tuple[int, int, bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """The values of one column that occur, in order, missing first.
+
+    Args:
+        axis: The attribute.
+        steps: The values, in steps of the axis.
+        sides: The values found on either side of the cut, of the column that has one.
+        bits: What all this was worth under the beliefs it was found with.
+    """
+
+    axis: Axis
+    steps: Codes
+    sides: tuple[Codes, Codes] | None
+    bits: float
+
+    def low(self, place: Codes) -> Codes:
+        """Return the codes where values begin."""
+        return scaled(self.steps[place], self.axis.width)
+
+    def high(self, place: Codes) -> Codes:
+        """Return the codes where values end."""
+        step = self.steps[place]
+        missing = step == MISSING
+        return scaled(np.where(missing, LOWEST, np.where(missing, 0, step) + 1), self.axis.width)
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column, or the part of it on one side of a cut, and what is known of its values."""
+
+    axis: Axis
+    codes: tuple[int, int] = _GAP[0], INFINITE
+    found: list[int] = field(default_factory=list)
+    bits: float = 0.0
+
+    @property
+    def base(self) -> int:
+        return self.axis.limits[0]
+
+    @property
+    def size(self) -> int:
+        lower, upper = self.axis.limits
+        return max(upper - lower + 1, 0)
+
+
+class _Lines(Frontiers):
+    """Lines of columns; places count from the lowest possible value."""
+
+    def __init__(
+        self, columns: Sequence[_Column], stretches: Sequence[Sequence[Stretch]], records: int
+    ) -> None:
+        self._columns = columns
+        parts = [
+            (owner, low, end, known, max(columns[owner].size / 2, 1.0))
+            for owner, mine in enumerate(stretches)
+            for low, end, known in mine
+        ]
+        owner, low, end = (np.array([each[i] for each in parts], np.int64) for i in range(3))
+        known = np.array([each[3] for each in parts], np.bool_)
+        trials = np.array([each[4] for each in parts], np.float64)
+        super().__init__(owner, low, end, known, np.ones(len(parts)), trials)
+        self._last = self.low.copy()
+        parts_of = min(_PARTS, max(records // 4, 1))
+        self._wide = np.array([max(column.size // parts_of, 1) for column in columns], np.int64)
+        self._left = np.array([records - len(column.found) for column in columns], np.int64)
+
+    def mass(self, rows: Codes, low: Codes, high: Codes) -> Floats:
+        """Every place counts the same."""
+        return (high - low).astype(np.float64)
+
+    def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
+        """Every place counts the same."""
+        return low + np.minimum(mass, _MOST).astype(np.int64)
+
+    def found(self, rows: Codes, places: Codes) -> None:
+        """Note values; how dense they lie changes from here to there."""
+        for owner, place in zip(self.owner[rows].tolist(), places.tolist(), strict=True):
+            column = self._columns[owner]
+            column.found.append(column.base + place)
+        self._left -= np.bincount(self.owner[rows], minlength=len(self._left))
+        gap = self.trials[rows] / self.hits[rows]
+        gap = gap**_FADING * (places + 1.0 - self._last[rows]) ** (1 - _FADING)
+        self._last[rows] = places + 1
+        self.hits[rows] = _SHAPE - 1  # this value is about to be counted
+        self.trials[rows] = np.maximum(_SHAPE * gap - 1, 0.5)
+
+    def charge(self, rows: Codes, bits: Floats) -> None:
+        """Add what answers were worth to their columns."""
+        told = np.bincount(self.owner[rows], bits, len(self._columns))
+        for column, more in zip(self._columns, told.tolist(), strict=True):
+            column.bits += more
+
+    def shared(self, rows: Codes) -> Codes:
+        """Share out lines that are wide or seem to hold much.
+
+        How dense values lie tells little of what is far away, and there are no more values than
+        records: beyond as many as that a line begins anew.
+        """
+        new = rows
+        while len(new):
+            owner, known = self.owner[new], self.known[new]
+            first = np.where(known, self.high[new], self.low[new])
+            left = self.end[new] - first
+            gap = self.trials[new] / self.hits[new]
+            trusted = np.minimum(self._left[owner], _TRUSTED)
+            much = (left > _EXPECTED * gap) & (trusted > _EXPECTED)
+            far = much & (left > 2 * trusted * gap)
+            split = (left > 1) & (much | (known & (left >= self._wide[owner])))
+            parent = new[split]
+            if not len(parent):
+                break
+            first, left, known, far = first[split], left[split], known[split], far[split]
+            near = np.where(far, np.maximum(trusted * gap, 1)[split], left // 2).astype(np.int64)
+            middle = np.where(known, first, first + near)
+            fresh = self._added(parent, middle)
+            strange = fresh[far & ~known]
+            self.trials[strange] = (
+                self.hits[strange] * (self.end[strange] - self.low[strange]) / _EXPECTED
+            )
+            self.end[parent] = middle
+            rows = np.concatenate([rows, fresh])
+            new = np.concatenate([parent, fresh])
+        return rows
+
+    def _added(self, parent: Codes, low: Codes) -> Codes:
+        """Add lines that take over from others at some place."""
+        self._last = np.concatenate([self._last, low])
+        return self.add(parent, low)
+
+
+def domains(
+    facts: PublicFacts,
+    axes: Sequence[Axis],
+    cut: Cut | None,
+    care: Care,
+    about: Callable[[Callable[[], list[Domain]], float], About],
+) -> Attack[list[Domain]]:
+    """Find all values of each column.
+
+    Where "none" and "all" look alike, values are looked for on one side of a cut, and then among
+    all records between those that were found: no stretch there can hold all records.
+
+    Args:
+        facts: What is public.
+        axes: The columns, with known limits.
+        cut: A cut, where the mechanism makes one necessary.
+        care: How sure decisions must be.
+        about: Called each round with a look at what is known so far, and the settled share.
+    """
+    everything = Cells.everything()
+    parts = [[_Column(axis)] for axis in axes]
+    if cut is not None:
+        for place, axis in enumerate(axes):
+            if axis.column == cut.column:
+                sides = zip((0, 1), cut.sides, strict=True)
+                parts[place] = [_Column(cut.part(axis, side), codes) for side, codes in sides]
+
+    def look() -> list[Domain]:
+        return [_domain(axis, mine) for axis, mine in zip(axes, parts, strict=True)]
+
+    told = partial(about, look)
+    if cut is None:
+        yield from _search(facts, everything, [mine for (mine,) in parts], care, told)
+        return look()
+    own = [column for mine in parts if len(mine) == 2 for column in mine]
+    others = [mine[0] for mine in parts if len(mine) == 1]
+    first = np.array([cut.sides[0]], np.int64)
+    half = Cells((cut.column,), first[:, :1], first[:, 1:])
+    yield from _search(facts, everything, own, care, told)
+    yield from _search(facts, half, others, care, told)
+    yield from _search(facts, everything, others, care, told, between=True)
+    return look()
+
+
+def _domain(axis: Axis, parts: Sequence[_Column]) -> Domain:
+    steps = [np.array(sorted(part.found), np.int64) for part in parts]
+    return Domain(
+        axis,
+        np.unique(np.concatenate(steps)),
+        (steps[0], steps[1]) if len(steps) == 2 else None,
+        sum(part.bits for part in parts),
+    )
+
+
+def _search(
+    facts: PublicFacts,
+    cells: Cells,
+    columns: Sequence[_Column],
+    care: Care,
+    about: Callable[[float], About],
+    between: bool = False,
+) -> Attack[None]:
+    """Find values of columns, all of them or those between what was found before."""
+    stretches = yield from _begin(facts, cells, columns, care, about, between)
+    lines = _Lines(columns, stretches, facts.records)
+    column = np.array([each.axis.column for each in columns], np.int64)
+    width = np.array([each.axis.width for each in columns], np.int64)
+    base = np.array([each.base for each in columns], np.int64)
+    first, end = np.array([each.codes for each in columns], np.int64).reshape(-1, 2).T
+    size = np.array([max(each.size, 1) for each in columns], np.float64)
+    rows = lines.begin(np.arange(len(lines.owner)))
+    while len(rows):
+        owner = lines.owner[rows]
+        left = np.bincount(owner, (lines.end[rows] - lines.low[rows]) / size[owner], len(columns))
+        batch = QueryBatch(
+            cells,
+            np.zeros(len(rows), np.int64),
+            column[owner],
+            np.maximum(scaled(base[owner] + lines.low[rows], width[owner]), first[owner]),
+            np.minimum(scaled(base[owner] + lines.cut[rows], width[owner]), end[owner]),
+            np.zeros(len(rows), np.int64),
+            about=about(float(np.clip(1 - left.mean(), 0, 1))),
+        )
+        zone = yield from zones_of(facts, batch, care)
+        rows = lines.told(rows, zone != BELOW, zone == ABOVE)
+
+
+def _begin(
+    facts: PublicFacts,
+    cells: Cells,
+    columns: Sequence[_Column],
+    care: Care,
+    about: Callable[[float], About],
+    between: bool,
+) -> Attack[list[list[Stretch]]]:
+    """Look for missing values; return the stretches where others may be."""
+    asked = [
+        number
+        for number, column in enumerate(columns)
+        if column.axis.missing and column.size and MISSING not in column.found
+    ]
+    zones = np.full(len(columns), BELOW)
+    if asked:
+        many = np.zeros(len(asked), np.int64)
+        batch = QueryBatch(
+            cells,
+            many,
+            np.array([columns[number].axis.column for number in asked], np.int64),
+            many + _GAP[0],
+            many + _GAP[1],
+            many,
+            about=about(0.0),
+        )
+        zones[asked] = yield from zones_of(facts, batch, care)
+    stretches: list[list[Stretch]] = []
+    for column, zone, number in zip(columns, zones.tolist(), range(len(columns)), strict=True):
+        if number in asked:
+            column.bits += 1.0
+        if between:
+            ends = [-1, *(step - column.base for step in column.found if step != MISSING)]
+            ends = [*sorted(ends), column.size]
+            stretches.append(
+                [(low + 1, end, False) for low, end in pairwise(ends) if low + 1 < end]
+            )
+            if zone == NOISY:
+                column.found.append(MISSING)
+            continue
+        if zone != BELOW or not column.size:
+            column.found.append(MISSING)
+        known = zone == BELOW or (facts.claim.reads_exactly and zone == NOISY)
+        some = column.size and zone != ABOVE
+        stretches.append([(0, column.size, known)] if some else [])
+    return stretches

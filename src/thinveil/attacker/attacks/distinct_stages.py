@@ -1,0 +1,368 @@
+"""Which values occur in each group of records: one attribute of all groups, in waves.
+
+Groups that are over teach how likely each value is beside others, and how many values to expect.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.attacks.distinct_columns import Domain
+from thinveil.attacker.beliefs.contexts import Mixer
+from thinveil.attacker.engines.line_search import Frontiers
+from thinveil.attacker.engines.stages import CELLS, LEVELS, binned
+from thinveil.attacker.fixed_order import shuffled
+from thinveil.language.queries import Codes, Flags, Floats
+
+_AT_FIRST: Final = 16  # the share of groups that are searched before anything is learned
+_FEWEST: Final = 48
+_LATE: Final = 8  # a wave is learned from without the last of so many
+_RENEW: Final = 0.08  # predictions are renewed when so much more is known
+_GUESS: Final = 0.5  # how often every value seems to have been seen before the first time
+_LEAST: Final = 1e-9
+_SMALL: Final = 2.0  # groups with fewer records are likely to have their likeliest value only
+_SWIFT: Final = 0.25
+_EXPECTED: Final = 12.0  # a line that seems to hold more values is shared out
+
+
+class _Seen(Mixer):
+    """Predicts from what was found alone: how often a value occurs in the table is not known."""
+
+    def __init__(self, contexts: list[Codes], guess: Floats) -> None:
+        self._seen = guess.copy()
+        super().__init__(contexts, np.ones(len(guess), np.int64))
+        self._share = (guess / guess.sum()).astype(np.float32)
+
+    def refresh(self) -> None:
+        """Take in what was found since."""
+        for _, cells, counts in self._waiting:
+            np.add.at(self._seen, cells, counts)
+        self._share = (self._seen / self._seen.sum()).astype(np.float32)
+        super().refresh()
+
+    def _log_left(self) -> Floats:
+        logs: Floats = np.log(self._seen / self._seen.sum()).astype(np.float32)
+        return logs
+
+
+class Stage(Frontiers):
+    """The search for one attribute in groups of records that agree on all earlier ones.
+
+    Args:
+        domain: The values of the attribute.
+        contexts: For each earlier attribute, the number of each group's value (or bin).
+        rates: How many records each group was expected to have, before it was known to exist.
+        spare: How many records there are beside one of each group.
+        unions: Whether a question may be about more than one stretch of values.
+        seen: How often each value was seen before.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        contexts: list[Codes],
+        rates: Floats,
+        spare: int,
+        unions: bool,
+        seen: Floats,
+    ) -> None:
+        groups, values = len(rates), len(domain.steps)
+        one = np.ones(groups)
+        super().__init__(
+            np.arange(groups),
+            np.zeros(groups, np.int64),
+            np.full(groups, values),
+            np.ones(groups, np.bool_),
+            one,
+            1 / np.maximum(rates, _LEAST),
+        )
+        self.domain, self.bits = domain, 0.0
+        self.most = values  # so many values of a group are enough
+        self._contexts, self._rates, self._spare, self._unions = contexts, rates, spare, unions
+        self._values = values
+        self._seen = _GUESS + seen
+        self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
+        self._start = np.zeros(groups, np.int64)
+        self.down = np.zeros(groups, np.bool_)
+        self._order = shuffled(groups)
+        self._next = 0
+        self.over = 0
+        self._many = np.zeros(groups, np.int64)
+        self._wave = np.full(groups, -1)
+        self._ahead: list[int] = []  # the groups of each wave that are not over
+        self._late: list[int] = []  # so few of them are not waited for
+        self._held: list[list[tuple[Codes, Codes, Floats]]] = []
+        self._found: list[tuple[Codes, Codes, Floats]] = []
+        self._last = np.zeros(groups, np.int64)  # where the value found last in a line ends
+        self._size = np.clip(np.log2(np.maximum(rates, _LEAST)) / 1.5 + 5, 0, 7).astype(np.int64)
+        self._open = np.ones(groups, np.int64)  # lines of each group that are not over
+        self.closed = np.zeros(groups, np.bool_)
+
+    # -- beliefs ---------------------------------------------------------------------------
+
+    def _set_cells(self, cell: Codes) -> None:
+        """Predict by cells of values from now on."""
+        cells = int(cell[-1]) + 1
+        self._cell = np.concatenate([cell, [cells]])
+        self._edge = np.searchsorted(cell, np.arange(cells + 1))
+        self._steps = int(np.ceil(np.log2(cells))) if cells > 1 else 0
+        self._coarse = cells < self._values
+        self._mixer = _Seen(self._contexts, np.bincount(cell, self._seen, cells).astype(float))
+        self._table = np.zeros((len(self._rates), cells + 1), np.float32)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._cumulated = np.concatenate([[0.0], np.cumsum(self._seen)])
+        if self._coarse:
+            first = self._edge[:-1]
+            share = self._seen / np.add.reduceat(self._seen, first)[self._cell[:-1]]
+            top = np.maximum.reduceat(share, first)
+            place = np.where(share == top[self._cell[:-1]], np.arange(self._values), self._values)
+            self._top, self._top_share = np.minimum.reduceat(place, first), top
+
+    def _sum(self, rows: Codes, place: Codes) -> Floats:
+        """Return how likely a value before a place is."""
+        rows, cell = self.owner[rows], self._cell[place]
+        below: Floats = self._table[rows, cell].astype(np.float64)
+        if self._coarse:
+            inner = place > self._edge[cell]
+            if inner.any():
+                rows, place, cell = rows[inner], place[inner], cell[inner]
+                start, end = (
+                    self._cumulated[self._edge[cell]],
+                    self._cumulated[self._edge[cell + 1]],
+                )
+                share = (self._cumulated[place] - start) / (end - start)
+                below[inner] += share * (self._table[rows, cell + 1] - below[inner])
+        return below
+
+    def _place(self, rows: Codes, mass: Floats) -> Codes:
+        """Return the last place with at most so much before it."""
+        rows, low = self.owner[rows], np.zeros(len(rows), np.int64)
+        high = np.full(len(rows), self._table.shape[1] - 2)
+        for _ in range(self._steps):
+            middle = (low + high + 1) // 2
+            fits = self._table[rows, middle] <= mass
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
+        if not self._coarse:
+            return low
+        start, end = self._cumulated[self._edge[low]], self._cumulated[self._edge[low + 1]]
+        below = self._table[rows, low]
+        inside = np.maximum(self._table[rows, low + 1] - below, 1e-12)
+        target = start + np.clip((mass - below) / inside, 0, 1) * (end - start)
+        place = np.searchsorted(self._cumulated, target, side="right") - 1
+        inner: Codes = np.minimum(np.maximum(place, self._edge[low]), self._edge[low + 1])
+        return inner
+
+    def _upto(self, rows: Codes, position: Codes) -> Floats:
+        """Return how likely a value before a position of a line is, plus a constant."""
+        values, down = self._values, self.down[self.owner[rows]]
+        place = np.where(down, values - position, self._start[self.owner[rows]] + position)
+        wrap = place > values
+        below = self._sum(rows, np.where(wrap, place - values, place))
+        return np.where(down, -below, below + wrap)
+
+    def mass(self, rows: Codes, low: Codes, high: Codes) -> Floats:
+        """Return how likely each group's values are to lie in a stretch of its line."""
+        return np.maximum(self._upto(rows, high) - self._upto(rows, low), 0.0)
+
+    def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
+        """Return how far to go for so much."""
+        values, down = self._values, self.down[self.owner[rows]]
+        target = self._upto(rows, low) + mass
+        wrap = target >= 1
+        place = self._place(rows, np.where(down, -target, target - wrap))
+        return np.where(
+            down, values - 1 - place, place + wrap * values - self._start[self.owner[rows]]
+        )
+
+    def places(self, rows: Codes, position: Codes) -> Codes:
+        """Return the places of values from positions in lines."""
+        values, group = self._values, self.owner[rows]
+        return np.where(
+            self.down[group], values - 1 - position, (self._start[group] + position) % values
+        )
+
+    # -- groups take their turn ------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is left to find."""
+        return self.over < len(self._order)
+
+    def advance(self) -> Codes:
+        """Let further groups take their turn; return those that have something to ask."""
+        groups, flying = len(self._order), self._next - self.over
+        room = max(groups // _AT_FIRST, _FEWEST, self.over) - flying
+        if self._next >= groups or (flying and room < self.over // 4) or room <= 0:
+            return self.owner[:0]
+        if self._coarse and self._table.shape[1] == 2 and self._next:
+            if flying:
+                return self.owner[:0]
+            self._learn_cells()
+        mine = self._order[self._next : self._next + room]
+        self._next += len(mine)
+        self._wave[mine] = len(self._ahead)
+        self._ahead.append(len(mine))
+        self._late.append(len(mine) // _LATE)
+        self._held.append([])
+        if self._mixer.waiting > max(_RENEW * self._mixer.records, 16):
+            self._mixer.refresh()
+            self._refresh()
+        rows = self._mixer.predict(mine)
+        self._head(mine, rows)
+        np.cumsum(rows, axis=1, out=rows)
+        rows[:, -1] = 1.0
+        self._table[mine, 1:] = rows
+        left = self.begin(mine)
+        self._close(mine)
+        return left
+
+    def _learn_cells(self) -> None:
+        """Cut the values into cells by what the first wave found."""
+        self._set_cells(binned(np.ceil(self._seen * 2).astype(np.int64), CELLS))
+        group, place, _ = _joined(self._found)
+        self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
+
+    def _head(self, rows: Codes, chance: Floats) -> None:
+        """Put the likeliest value of each group last: if nothing else is there, it is."""
+        few = (self._rates[rows] < _SMALL) & self._unions
+        self.down[rows] = (chance[:, 0] > chance[:, -1]) & ~few
+        best = np.argmax(chance * self._top_share if self._coarse else chance, axis=1)
+        last = self._top[best] if self._coarse else best
+        self._start[rows] = np.where(few, (last + 1) % self._values, 0)
+
+    def shared(self, rows: Codes) -> Codes:
+        """Share out lines that seem to hold much; end all where every record is accounted for."""
+        if not self._spare:
+            known = self.known[rows]
+            self.end[rows] = np.where(known, self.high[rows], self.low[rows])
+            return rows[known]
+        if self.most < self._values:
+            enough = self._many[self.owner[rows]] >= self.most
+            self.end[rows[enough]] = self.low[rows[enough]]
+            rows = rows[~enough]
+        new = rows[self.hits[rows] > _EXPECTED * self.trials[rows]]
+        while len(new):
+            first = np.where(self.known[new], self.high[new], self.low[new])
+            mass = self.mass(new, first, self.end[new])
+            split = (self.hits[new] * mass > _EXPECTED * self.trials[new]) & (
+                self.end[new] - first > 1
+            )
+            parent, first, mass = new[split], first[split], mass[split]
+            if not len(parent):
+                break
+            middle = np.clip(self.reach(parent, first, mass / 2), first + 1, self.end[parent] - 1)
+            low = np.where(self.known[parent], first, middle)
+            fresh = self.add(parent, low)
+            self._last = np.concatenate([self._last, low])
+            np.add.at(self._open, self.owner[parent], 1)
+            rows, new = np.concatenate([rows, fresh]), np.concatenate([parent, fresh])
+        return rows
+
+    def found(self, rows: Codes, places: Codes) -> None:
+        """Note values of groups."""
+        group, place = self.owner[rows], self.places(rows, places)
+        chance = np.maximum(self.mass(rows, places, places + 1), _LEAST)
+        self._spare -= len(group) - len(np.unique(group[self._many[group] == 0]))
+        np.add.at(self._many, group, 1)
+        self._adapt(rows, places)
+        waves = self._wave[group]
+        for wave in np.unique(waves).tolist():
+            mine = waves == wave
+            self._held[wave].append((group[mine], place[mine], chance[mine]))
+
+    def _adapt(self, rows: Codes, places: Codes) -> None:
+        """Believe in larger groups where values follow each other closely."""
+        again = self.hits[rows] > 1
+        mine, place = rows[again], places[again]
+        hits, trials = self.hits[mine], self.trials[mine]
+        gap = np.maximum(self.mass(mine, self._last[mine], place + 1), _LEAST)
+        gap = (trials / hits) ** (1 - _SWIFT) * gap**_SWIFT
+        self.trials[mine] = np.minimum(trials, hits * gap)
+        self._last[rows] = places + 1
+
+    def kind(self, rows: Codes) -> Codes:
+        """Tell lines apart by how many values were found, and by how large groups seem."""
+        group = self.owner[rows]
+        return np.minimum(self._many[group], 2) * 8 + self._size[group]
+
+    def charge(self, rows: Codes, bits: Floats) -> None:
+        """Add what answers were worth."""
+        self.bits += float(bits.sum())
+
+    def tell(self, rows: Codes, some: Flags, every: Flags) -> Codes:
+        """Take in answers; return the groups that go on."""
+        left = self.told(rows, some, every)
+        self._close(rows)
+        return left
+
+    def _close(self, rows: Codes) -> None:
+        """Note which groups are over; a wave is learned from when nearly all of it is.
+
+        Values with short ways are found first: half a wave would not be typical.
+        """
+        group = self.owner[rows[self.low[rows] >= self.end[rows]]]
+        np.subtract.at(self._open, group, 1)
+        done = np.unique(group)
+        done = done[self._open[done] == 0]
+        self.closed[done] = True
+        self.over += len(done)
+        waves, many = np.unique(self._wave[done], return_counts=True)
+        for wave, gone in zip(waves.tolist(), many.tolist(), strict=True):
+            self._ahead[wave] -= gone
+            if self._ahead[wave] <= self._late[wave]:
+                self._learn(wave)
+
+    def _learn(self, wave: int) -> None:
+        """Learn from a wave: which values are likely, and how many records groups have."""
+        group, place, chance = _joined(self._held[wave])
+        done = self.closed[group]
+        self._held[wave] = [(group[~done], place[~done], chance[~done])]
+        group, place, chance = group[done], place[done], chance[done]
+        np.add.at(self._seen, place, 1.0)
+        self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
+        mine, number = np.unique(group, return_inverse=True)
+        prior = self._rates[mine]
+        rate = prior.copy()
+        for _ in range(6):
+            here = rate[number] * chance
+            records = np.bincount(number, here / -np.expm1(-np.maximum(here, _LEAST)))
+            rate = (1 + records) / (1 / np.maximum(prior, _LEAST) + 1)
+        self._found.append((group, place, rate[number] * chance))
+
+    def results(self) -> tuple[Codes, Codes, Floats]:
+        """Return group, place and rate of all that was found in groups that are over."""
+        held = [
+            (group, place, chance * self._rates[group])
+            for wave in self._held
+            for group, place, chance in wave
+        ]
+        group, place, rate = _joined([*self._found, *held])
+        done = self.closed[group]
+        group, place, rate = group[done], place[done], rate[done]
+        order = np.lexsort((place, group))
+        return group[order], place[order], rate[order]
+
+    def level(self, place: Codes) -> Codes | None:
+        """Return values as a context for later attributes: few numbers."""
+        if self._values == 1:
+            return None
+        if self._values <= LEVELS:
+            return place
+        return binned(np.ceil(self._seen * 2).astype(np.int64), LEVELS // 2)[place]
+
+
+def _joined(parts: list[tuple[Codes, Codes, Floats]]) -> tuple[Codes, Codes, Floats]:
+    if not parts:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    return (
+        np.concatenate([each[0] for each in parts]),
+        np.concatenate([each[1] for each in parts]),
+        np.concatenate([each[2] for each in parts]),
+    )
+
+
+# ---- the attack

@@ -1,0 +1,211 @@
+"""Attributes of people, where what was found of the first predicts the next.
+
+No histogram of the table is known, and to learn one would cost more than it saves. Beliefs begin
+with the public domains (`densities`) and are sharpened by the values found. People take their
+turn in waves that grow with what is known (`crowds`). Each is searched attribute by attribute
+(`chains`); what the attacker knows of them and what was found before are contexts (`mixing`).
+Where several records fit somebody, their values are counted (`matching`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.attacks.matching import several
+from thinveil.attacker.attacks.people import Person, _cells, _matches
+from thinveil.attacker.attacks.people_state import Crowd, Waves
+from thinveil.attacker.attacks.record_chain import Believed, Chain
+from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.engines.windows.windows import Windows
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.sequential import zones_of
+from thinveil.attacker.findings import PeopleFound, PersonFound
+from thinveil.attacker.strategies import Strategy
+from thinveil.attacker.terms import Attack, Rules, axes_of
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
+from thinveil.language.schema import INFINITE, MISSING
+
+_TURNS: Final = (8, 0.6)  # few at first, then fewer than are over: so much is known of them
+_TOGETHER: Final = (64, 1.0)  # at most; one person takes many rounds, so there are fewer turns
+_SIXTEENTH: Final = 16  # but no more at first than such a part of all
+
+
+def attributes(
+    facts: PublicFacts,
+    strategy: Strategy,
+    people: Sequence[Person],
+    wanted: Sequence[int],
+    *,
+    widths: dict[int, int] | None = None,
+    priors: dict[int, tuple[int, int]] | None = None,
+    assume_unique: bool = False,
+    care: Care | None = None,
+    thrift: Thrift | None = None,
+) -> Attack[PeopleFound]:
+    """Find unknown attributes of people from the known ones, learning on the way (Example 4).
+
+    Args:
+        facts: What is public.
+        strategy: How records that fit a person are counted, where several do.
+        people: For each person, the codes of known columns; the same columns for all.
+        wanted: The columns to find.
+        widths: A coarser precision for some columns.
+        priors: Bounds, in codes, that the value is believed to lie in. They are checked
+            and dropped for a person where they fail.
+        assume_unique: Whether every person is known to be in the table, and alone.
+        care: How sure decisions must be.
+        thrift: How to ask about several people at once, where that pays (k = 1, direction
+            shown); None asks about each alone.
+    """
+    care = care or Care()
+    number: dict[tuple[tuple[int, int], ...], int] = {}  # of everybody who is different
+    rows = [number.setdefault(tuple(sorted(who.items())), len(number)) for who in people]
+    each = [dict(who) for who in number]
+    if assume_unique:
+        matched = [PersonFound(present=True, unique=True, matches=1) for _ in each]
+    else:
+        matched = yield from _matches(facts, strategy, each, care)
+    axes = [axes_of(facts, widths)[column] for column in wanted]
+    cells, _ = _cells(facts, each)
+    crowd = Crowd(facts, cells, axes, matched, rows, priors or {}, assume_unique)
+    yield from _alone(facts, crowd, care, thrift)
+    yield from several(facts, crowd, care)
+    return crowd.so_far()
+
+
+class _Singly:
+    """Asks about everybody by himself, all at the same time."""
+
+    def __init__(self, rules: Rules, chains: dict[int, Chain]) -> None:
+        self._rules = rules
+        self._chains = chains
+        self._asked = np.empty(0, np.int64)
+
+    def questions(self, final: bool) -> tuple[Codes | None, Codes, Codes]:
+        """Return where questions begin among the people, people, and thresholds."""
+        self._asked = np.array(list(self._chains), np.int64)
+        return None, self._asked, np.full(len(self._asked), self._rules.threshold(0))
+
+    def learn(self, zone: Codes) -> tuple[Codes, Codes]:
+        """Return for whom it is known whether they lie in their box, and 1 where they do."""
+        return self._asked, self._rules.present(zone).astype(np.int64)
+
+
+class _Together:
+    """Asks about unions of people's boxes."""
+
+    def __init__(self, rules: Rules, chains: dict[int, Chain], thrift: Thrift) -> None:
+        self._chains = chains
+        self._held: set[int] = set()
+        self._windows = Windows(
+            records=rules.n,
+            k=rules.k,
+            hidden=rules.hidden,
+            windows=thrift.windows,
+            states=thrift.states,
+            plain=thrift.plain,
+        )
+
+    def questions(self, final: bool) -> tuple[Codes | None, Codes, Codes]:
+        """Return where questions begin among the people, people, and thresholds."""
+        fresh = [person for person in self._chains if person not in self._held]
+        self._held.update(fresh)
+        chance = np.array([self._chains[person].chance for person in fresh])
+        none = np.zeros(len(fresh), np.int64)
+        self._windows.offer(
+            np.array(fresh, np.int64), none, none + 1, np.stack([1 - chance, chance], axis=1)
+        )
+        return self._windows.questions(final)
+
+    def learn(self, zone: Codes) -> tuple[Codes, Codes]:
+        """Return for whom it is known whether they lie in their box, and 1 where they do."""
+        people, right = self._windows.learn(zone)
+        self._held.difference_update(people.tolist())
+        return people, right
+
+
+def _alone(facts: PublicFacts, crowd: Crowd, care: Care, thrift: Thrift | None) -> Attack[None]:
+    """Find all attributes of people whom a single record fits."""
+    rules, chains, lessons = crowd.rules, crowd.chains, crowd.lessons
+    alone = np.flatnonzero([person.matches == 1 for person in crowd.matched])
+    if rules.k != 1 or rules.hidden:
+        thrift = None  # a union tells more than one box where all three answers are about as likely
+    fewest, share = _TURNS
+    asking: _Singly | _Together = _Singly(rules, chains)
+    if thrift is not None and not thrift.boxes_only:
+        most, share = _TOGETHER
+        fewest = max(fewest, min(most, len(alone) // _SIXTEENTH))
+        asking = _Together(rules, chains, thrift)
+    waves = Waves(alone, fewest, share)
+
+    def end(person: int) -> None:
+        chain = chains.pop(person)
+        crowd.take(chain)
+        for each in waves.end(person):
+            lessons.learn(each, crowd.places(each))
+
+    while chains or waves.waiting:
+        wave = waves.begin()
+        if wave:
+            believed = Believed(lessons)
+        for person in wave:
+            chains[person] = Chain(person, believed, lessons, crowd.bounds)
+            if chains[person].over:
+                end(person)
+        if not chains:
+            continue
+        offsets, people, threshold = asking.questions(not waves.waiting)
+        batch = _boxes(crowd, people, threshold, offsets)
+        zone = yield from zones_of(facts, batch, care)
+        told, right = asking.learn(zone)
+        for person, yes in zip(told.tolist(), right.tolist(), strict=True):
+            chains[person].tell(yes == 1)
+            if chains[person].over:
+                end(person)
+
+
+def _boxes(crowd: Crowd, people: Codes, threshold: Codes, offsets: Codes | None) -> QueryBatch:
+    """Return questions about the boxes of people.
+
+    Most narrow one attribute. Where some narrow several, each box is a cell of its own.
+    """
+    boxes = [crowd.chains[person].box for person in people.tolist()]
+    box = np.repeat(np.arange(len(boxes)), [len(each) for each in boxes])
+    place = np.array([place for each in boxes for place in each], np.int64)
+    ends = np.array([ends for each in boxes for ends in each.values()], np.int64)
+    low, high = crowd.codes(place, ends[:, 0], ends[:, 1])
+    columns = np.array([axis.column for axis in crowd.axes], np.int64)
+    cells = crowd.cells
+    if len(box) == len(boxes):
+        return QueryBatch(
+            cells,
+            people,
+            columns[place],
+            low,
+            high,
+            threshold,
+            offsets=offsets,
+            about=crowd.about(),
+        )
+    used, narrowed = np.unique(place, return_inverse=True)
+    lows = np.full((len(boxes), len(used)), MISSING)
+    highs = np.full((len(boxes), len(used)), INFINITE)
+    lows[box, narrowed], highs[box, narrowed] = low, high
+    return QueryBatch(
+        Cells(
+            (*cells.columns, *columns[used].tolist()),
+            np.hstack([cells.low[people], lows]),
+            np.hstack([cells.high[people], highs]),
+        ),
+        np.arange(len(boxes)),
+        np.full(len(boxes), WHOLE),
+        np.full(len(boxes), MISSING),
+        np.full(len(boxes), INFINITE),
+        threshold,
+        offsets=offsets,
+        about=crowd.about(),
+    )

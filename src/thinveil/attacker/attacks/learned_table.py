@@ -1,0 +1,224 @@
+"""The adaptive attack: learns what is likely while it asks (strategies adaptive and thrifty).
+
+First come the histograms of all attributes, side by side. They decide the order: attributes
+that tell least come first, so that groups of records stay large, and a question about a large
+group tells about many records. Then each attribute is found in all groups, in batched
+rounds, every split at the median of what is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from thinveil.attacker.attacks.doubling import with_limits
+from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
+from thinveil.attacker.engines.histograms import Histogram, histograms
+from thinveil.attacker.engines.stages import LEVELS, Stage, binned
+from thinveil.attacker.engines.unions import Thrift, ThriftyColumns, ThriftyStage
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.sequential import zones_of
+from thinveil.attacker.findings import ColumnsFound, TableFound
+from thinveil.attacker.strategies import Strategy
+from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, QueryBatch
+
+
+def table(
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Sequence[int] | None = None,
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+    thrift: Thrift | None = None,
+) -> Attack[TableFound]:
+    """Reconstruct the whole table, learning what is likely on the way.
+
+    Args:
+        facts: What is public.
+        strategy: How missing values are counted while bounds are looked for.
+        order: Columns to begin with, where the user wants a say.
+        widths: A coarser precision for some columns.
+        care: How sure decisions must be, where single answers do not tell.
+        thrift: How to ask about many groups at once; None asks about each by itself.
+    """
+    care = care or Care()
+    rules = Rules.of(facts)
+    nothing = nothing_of(facts, widths)
+    axes = yield from with_limits(
+        facts, strategy, axes_of(facts, widths), lambda _: None, lambda: nothing, care
+    )
+    known = yield from histograms(
+        facts,
+        axes,
+        care,
+        lambda done, _: About("histograms", 0.1 * done, lambda: nothing),
+        None if thrift is None else ThriftyColumns(rules, axes, thrift),
+    )
+    ordered = _by_entropy(known, order)
+    groups = _Groups(tuple(ordered), rules.n)
+    for depth, histogram in enumerate(ordered):
+        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[histogram.axis.column].name}"
+        stage = groups.stage(rules, thrift)
+        yield from _search(facts, stage, groups, label, care)
+        groups.take(stage)
+    return groups.found()
+
+
+def columns(
+    facts: PublicFacts,
+    strategy: Strategy,
+    wanted: Sequence[int],
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+    thrift: Thrift | None = None,
+) -> Attack[ColumnsFound]:
+    """Reconstruct columns, each by itself; they are searched side by side."""
+    care = care or Care()
+    axes = [axes_of(facts, widths)[column] for column in wanted]
+    axes = yield from with_limits(facts, strategy, axes, lambda _: None, care=care)
+    label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
+
+    def so_far(values: Callable[[int], Values]) -> ColumnsFound:
+        found = (column_found(axis, values(owner)) for owner, axis in enumerate(axes))
+        return ColumnsFound(tuple(each for each in found if each.values))
+
+    known = yield from histograms(
+        facts,
+        axes,
+        care,
+        lambda done, values: About(label, done, partial(so_far, values)),
+        None if thrift is None else ThriftyColumns(Rules.of(facts), axes, thrift),
+    )
+    return ColumnsFound(
+        tuple(
+            replace(
+                column_found(
+                    each.axis, list(zip(each.steps.tolist(), each.counts.tolist(), strict=True))
+                ),
+                bits=each.bits,
+            )
+            for each in known
+        )
+    )
+
+
+def _by_entropy(known: Sequence[Histogram], order: Sequence[int] | None) -> list[Histogram]:
+    """Sort attributes as the user says, the rest by what they tell, least first."""
+    by_column = {each.axis.column: each for each in known}
+    axes = in_order([each.axis for each in known], order)
+    first = len(order or ())
+    rest = sorted((by_column[axis.column] for axis in axes[first:]), key=lambda one: one.entropy)
+    return [by_column[axis.column] for axis in axes[:first]] + rest
+
+
+class _Groups:
+    """The records as far as they are known: groups that agree on all attributes found."""
+
+    def __init__(self, histograms: tuple[Histogram, ...], records: int) -> None:
+        self._histograms = histograms
+        self._axes = tuple(each.axis for each in histograms)
+        self.places = np.empty((1, 0), np.int64)
+        self.sizes = np.array([records], np.int64)
+        self._contexts: list[Codes] = []
+        self.bits: list[float] = []
+
+    @property
+    def depth(self) -> int:
+        """How many attributes are known."""
+        return self.places.shape[1]
+
+    def cells(self) -> Cells:
+        """Return the groups as cells."""
+        return Cells.points(
+            tuple(axis.column for axis in self._axes[: self.depth]),
+            self._codes(self.places),
+            tuple(axis.width for axis in self._axes[: self.depth]),
+        )
+
+    def _codes(self, places: Codes) -> Codes:
+        codes = np.empty(places.shape, np.int64)
+        for column in range(places.shape[1]):
+            codes[:, column] = self._histograms[column].cuts(places[:, column])
+        return codes
+
+    def stage(self, rules: Rules, thrift: Thrift | None) -> Stage:
+        """Return the search for the next attribute."""
+        histogram = self._histograms[self.depth]
+        if thrift is None:
+            return Stage(rules, histogram, self.sizes, self._contexts)
+        return ThriftyStage(rules, histogram, self.sizes, self._contexts, thrift)
+
+    def take(self, stage: Stage) -> None:
+        """Split the groups by what was found of the next attribute."""
+        group, place, size = stage.found()
+        histogram = stage.histogram
+        self.bits.append(histogram.bits + stage.bits)
+        self.places = np.column_stack([self.places[group], place])
+        self.sizes = size
+        self._contexts = [each[group] for each in self._contexts]
+        counts = histogram.counts
+        if len(counts) > 1:
+            level = np.arange(len(counts)) if len(counts) <= LEVELS else binned(counts, LEVELS // 2)
+            self._contexts.append(level[place])
+
+    def found(self, stage: Stage | None = None) -> TableFound:
+        """Return the table as it is known, perhaps with one more attribute half found."""
+        places, sizes = self.places, self.sizes
+        known = np.full(len(sizes), self.depth)
+        if stage is not None:
+            group, place, size = stage.found()
+            left = np.flatnonzero(stage.open)
+            places = np.vstack(
+                [
+                    np.column_stack([places[group], place]),
+                    np.column_stack([places[left], np.zeros(len(left), np.int64)]),
+                ]
+            )
+            known = np.concatenate(
+                [np.full(len(group), self.depth + 1), np.full(len(left), self.depth)]
+            )
+            sizes = np.concatenate([size, stage.open[left]])
+        codes = self._codes(places)
+        rest = np.zeros((len(codes), len(self._axes) - codes.shape[1]), np.int64)
+        return TableFound(
+            tuple(axis.column for axis in self._axes),
+            np.hstack([codes, rest]),
+            known,
+            sizes,
+            tuple(axis.width for axis in self._axes),
+            bits=tuple(self.bits),
+        )
+
+
+def _search(
+    facts: PublicFacts, stage: Stage, groups: _Groups, label: str, care: Care
+) -> Attack[None]:
+    """Find one attribute in all groups."""
+    cells = groups.cells()
+    axis: Axis = stage.histogram.axis
+    of = len(facts.schema)
+    look: Callable[[], TableFound] = partial(groups.found, stage)
+    while stage.running:
+        stage.advance()
+        if not stage.waiting:
+            continue
+        offsets, nodes, threshold = stage.unions()
+        owner, first, end = stage.spans(nodes)
+        done = (groups.depth + stage.settled / stage.rules.n) / of
+        batch = QueryBatch(
+            cells,
+            owner,
+            np.full(len(nodes), axis.column),
+            stage.histogram.cuts(first),
+            stage.histogram.cuts(end),
+            threshold,
+            offsets=offsets,
+            about=About(label, 0.1 + 0.9 * done, look),
+        )
+        zone = yield from zones_of(facts, batch, care)
+        stage.learn(zone)

@@ -1,0 +1,399 @@
+"""The adaptive attack where a single answer does not tell its zone.
+
+Each attribute is searched by carrying beliefs (`posterior`), which start from what was learned
+of the records found before (`outlook`). On the way everything is checked only in haste: that
+every record is where it is thought to be is proved at the end, once for all its attributes.
+What cannot be proved is traced back to the last cell that surely holds it and searched again
+from there, with proofs. So the error bound rests on fresh answers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.attacks import learned_table as adaptive
+from thinveil.attacker.attacks.doubling import with_limits
+from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
+from thinveil.attacker.attacks.groups import Tree, codes_of
+from thinveil.attacker.attacks.table import in_order, nothing_of
+from thinveil.attacker.beliefs.good_turing import Outlook, View
+from thinveil.attacker.engines.searches import Searches
+from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
+from thinveil.attacker.evidence.reading import cut_up, risky
+from thinveil.attacker.evidence.rephrasing import varied
+from thinveil.attacker.findings import TableFound
+from thinveil.attacker.fixed_order import shuffled
+from thinveil.attacker.strategies import Strategy
+from thinveil.attacker.terms import Attack, Axis, Rules, axes_of
+from thinveil.errors import EvidenceError
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
+
+_BIG: Final = 4096  # records of a table whose rounds are long enough to want fewer of them
+_ROUNDS: Final = 2.0  # how long steps are then
+_ANSWERS: Final = 0.5  # and where answers matter more than rounds, and each tells little
+_PATIENT: Final = 4.0  # how long steps are where few searches are left
+_CHECK: Final = 6.0  # nats by which something is checked in haste
+_HASTE: Final = 0.01  # the chance that a whole attack in haste has to be done again
+_NEARLY: Final = 1e-3  # the loss of an answer up to which noise is hardly ever rounded away
+_FIRST: Final = 27  # the share of records that is searched before anything is learned
+_FEW: Final = 16  # or so many, where that is more
+_LEAST: Final = 4  # groups that are searched at a time at least, where rounds matter
+_ALMOST: Final = 0.05  # the share of a wave that may still run when the next one begins
+_LARGE: Final = 64
+_WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by doubles
+
+
+def table(
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Sequence[int] | None = None,
+    widths: dict[int, int] | None = None,
+    care: Care | None = None,
+    thrift: Thrift | None = None,
+) -> Attack[TableFound]:
+    """Reconstruct the whole table from answers that tell little by themselves.
+
+    Args:
+        facts: What is public.
+        strategy: How missing values are counted while bounds are looked for.
+        order: Columns to begin with, where the user wants a say.
+        widths: A coarser precision for some columns.
+        care: How sure decisions must be.
+        thrift: How to ask about many groups at once; None asks about each by itself.
+    """
+    care = care or Care()
+    claim = facts.claim
+    bulk = thrift is not None and not thrift.boxes_only and not facts.policies.cache
+    if care.test != SEQUENTIAL:
+        return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+    if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
+        found = yield from _hasty(facts, strategy, order, widths, care, thrift, bulk)
+        if found is not None:
+            return found
+    rules = Rules.of(facts)
+    nothing = nothing_of(facts, widths)
+    axes = yield from with_limits(
+        facts, strategy, axes_of(facts, widths), lambda _: None, lambda: nothing, care
+    )
+    axes = in_order(axes, order)
+    tree = Tree(axes, rules.n)
+    patience = 1.0
+    if thrift is not None and claim.hides_direction:
+        patience = _ANSWERS
+    elif thrift is None and rules.n >= _BIG:
+        patience = _ROUNDS
+    for depth, axis in enumerate(axes):
+        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
+        stage = WeakStage(facts, axis, tree.sizes, tree.lost, tree.contexts, care, patience)
+        look = partial(_look, tree, stage)
+        yield from _search(facts, stage, tree.cells(), care, label, depth / len(axes), look)
+        tree.grow(*stage.found(), stage.lost, stage.bits, stage.closed)
+    yield from _settle(facts, tree, care, bulk)
+    return tree.table()
+
+
+def _look(tree: Tree, stage: WeakStage) -> TableFound:
+    return tree.with_stage(*stage.found(), stage.closed)
+
+
+def _hasty(
+    facts: PublicFacts,
+    strategy: Strategy,
+    order: Sequence[int] | None,
+    widths: dict[int, int] | None,
+    care: Care,
+    thrift: Thrift | None,
+    bulk: bool,
+) -> Attack[TableFound | None]:
+    """Search in haste and prove all records at the end; where that fails, search with care.
+
+    Returns None where answers cost so much that noise is often rounded away: then one answer
+    is not nearly enough, and evidence had better be carried along.
+    """
+    rules = Rules.of(facts)
+    quick = Care(_HASTE, care.most_repeats, 32 * rules.n * len(facts.schema))
+    quick.empty = care.empty
+    attack = adaptive.table(facts, strategy, order, widths, quick, thrift)
+    try:
+        batch = next(attack)
+        while True:
+            quick.words = max(quick.words, care.words)
+            answers = yield replace(batch, about=risky(batch.about, care))
+            care.words = max(quick.words, care.words)
+            if answers.epsilon is not None and float(np.median(answers.epsilon)) > _NEARLY:
+                attack.close()
+                return None
+            batch = attack.send(answers)
+    except StopIteration as stop:
+        found: TableFound = stop.value
+    except EvidenceError:
+        return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+    if _constant(facts, axes_of(facts, widths)):
+        return found
+    cells = Cells.points(found.columns[:-1], found.codes[:, :-1], found.widths[:-1])
+    claims = Claims(cells, found.columns[-1], found.codes[:, -1], found.widths[-1], found.counts)
+    about = About("proving", 1.0, lambda: found)
+    sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
+    if sure.all():
+        return found
+    return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+
+
+def _constant(facts: PublicFacts, axes: Sequence[Axis]) -> bool:
+    """Tell whether a bounded universe has room for one record only, so that nothing is asked."""
+    bounded = facts.claim.universe == "bounded"
+    return bounded and all(axis.lower is not None and axis.size == 1 for axis in axes)
+
+
+# -- one attribute ------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _Wave:
+    """Groups that are searched together, by what was known when they began."""
+
+    groups: Codes
+    searches: Searches
+    view: View | None
+    records: int
+    over: bool = False
+
+
+class WeakStage:
+    """The search for one attribute in all groups; early ones teach the later ones.
+
+    Args:
+        facts: What is public.
+        axis: The attribute.
+        sizes: The records of each group.
+        lost: The groups that are not searched.
+        contexts: For each earlier attribute, the number of each group's value (or bin).
+        care: How sure decisions must be.
+        patience: How many answers a guess gets at a time, compared to what is usual.
+    """
+
+    def __init__(
+        self,
+        facts: PublicFacts,
+        axis: Axis,
+        sizes: Codes,
+        lost: Flags,
+        contexts: list[Codes],
+        care: Care,
+        patience: float = 1.0,
+    ) -> None:
+        self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
+        self._patience = patience
+        self._places = Axis(axis.column, 0, axis.size - 1)
+        self._outlook = Outlook(axis.size, contexts) if axis.size <= _WIDEST else None
+        self.lost = lost.copy()
+        self.closed = lost.copy()
+        self.bits = 0.0
+        there = np.flatnonzero(~lost)
+        mixed = there[shuffled(len(there))]
+        large = sizes[mixed] >= max(int(sizes.sum()) // _LARGE, 2)
+        self._order = np.concatenate([mixed[large], mixed[~large]])
+        self._next = 0
+        self._waves: list[_Wave] = []
+        self._records = int(sizes.sum())
+        self._found: list[tuple[Codes, Codes, Codes]] = []
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is left to find."""
+        return self._next < len(self._order) or any(not wave.over for wave in self._waves)
+
+    @property
+    def done(self) -> float:
+        """The share of records that have a value."""
+        left = sum(wave.searches.left for wave in self._waves)
+        begun = sum(wave.records for wave in self._waves)
+        return (begun - left) / self._records
+
+    def advance(self) -> None:
+        """Begin another wave when hardly anything of the earlier ones is left."""
+        begun = sum(wave.records for wave in self._waves)
+        left = sum(wave.searches.left for wave in self._waves if not wave.over)
+        last = self._waves[-1].records if self._waves else 0
+        if self._next == len(self._order) or left > _ALMOST * last:
+            return
+        for wave in self._waves:
+            self._take(wave)
+        ahead = self._order[self._next :]
+        many = max(self._records // _FIRST, _FEW, 2 * begun)
+        some = int(np.searchsorted(np.cumsum(self._sizes[ahead]), many, side="right"))
+        groups = ahead[: max(some, _LEAST if self._patience > 1 else 1)]
+        self._next += len(groups)
+        view = None if self._outlook is None else self._outlook.view(groups)
+        sizes = self._sizes[groups]
+        searches = Searches(
+            self._facts,
+            self._places,
+            sizes,
+            self._care,
+            prior=view,
+            nats=_CHECK,
+            epsilon=self._waves[-1].searches.epsilon if self._waves else None,
+            patience=self._patience,
+        )
+        self._waves.append(_Wave(groups, searches, view, int(sizes.sum())))
+
+    def _take(self, wave: _Wave) -> None:
+        """Note what a wave has found, once all of it, or nearly so, is over."""
+        searches = wave.searches
+        if wave.over:
+            return
+        closed = np.array([searches.is_done(each) for each in range(len(wave.groups))], np.bool_)
+        fresh = closed & ~self.closed[wave.groups]
+        self.closed[wave.groups] |= closed
+        self.lost[wave.groups] |= searches.lost
+        wave.over = not searches.running
+        mine = np.flatnonzero(fresh & ~searches.lost)
+        many = [len(searches.found[each]) for each in mine.tolist()]
+        pairs = [pair for each in mine.tolist() for pair in searches.found[each]]
+        if not pairs:
+            return
+        value, size = np.array(pairs, np.int64).T
+        local = np.repeat(mine, many)
+        group = wave.groups[local]
+        self._found.append((group, value, size))
+        if self._outlook is not None and wave.view is not None:
+            self._outlook.learn(group, value, size)
+            self.bits += wave.view.bits(local, value, size)
+
+    def found(self) -> tuple[Codes, Codes, Codes]:
+        """Return group, place and number of records of all that is found."""
+        for wave in self._waves:
+            self._take(wave)
+        if not self._found:
+            none = np.empty(0, np.int64)
+            return none, none, none
+        group, place, size = (np.concatenate(part) for part in zip(*self._found, strict=True))
+        order = np.lexsort((place, group))
+        return group[order], place[order], size[order]
+
+    def asking(self) -> list[_Wave]:
+        """Return the waves that have something to ask."""
+        for wave in self._waves:
+            if not wave.over and not wave.searches.running:
+                self._take(wave)
+        return [wave for wave in self._waves if not wave.over]
+
+
+def _search(
+    facts: PublicFacts,
+    stage: WeakStage,
+    cells: Cells,
+    care: Care,
+    label: str,
+    done: float,
+    look: partial[TableFound],
+) -> Attack[None]:
+    """Find one attribute in all groups."""
+    axis, of = stage.axis, len(facts.schema)
+    while stage.running:
+        stage.advance()
+        waves = stage.asking()
+        if not waves:
+            continue
+        asked = [wave.searches.questions() for wave in waves]
+        cell = [
+            wave.groups[wave.searches.group[part[0]]]
+            for wave, part in zip(waves, asked, strict=True)
+        ]
+        low, high, threshold, repeats = (
+            np.concatenate([part[place] for part in asked]) for place in range(1, 5)
+        )
+        about = About(label, done + stage.done / of, look)
+        batch = QueryBatch(
+            cells,
+            np.concatenate(cell),
+            np.full(len(low), axis.column),
+            codes_of(axis, low),
+            codes_of(axis, high),
+            threshold,
+            repeats=repeats,
+            about=risky(about, care),
+        )
+        if facts.policies.cache and not facts.claim.reads_exactly:
+            batch = varied(facts, batch, repeats, care)
+        answers = yield batch
+        ends = np.cumsum([len(part[0]) for part in asked])
+        pieces = cut_up(answers, repeats, ends)
+        for wave, piece, part in zip(waves, pieces, asked, strict=True):
+            if piece is not None:
+                wave.searches.learn(part[3], piece, part[4])
+
+
+# -- proofs at the end, and what they find wrong ------------------------------------------
+
+
+def _settle(facts: PublicFacts, tree: Tree, care: Care, bulk: bool) -> Attack[None]:
+    """Prove all records; search again for those that are not where they were thought to be."""
+    if _constant(facts, tree.axes):
+        return
+    last = len(tree.axes)
+    about = About("proving", 1.0, tree.table)
+    rows = np.flatnonzero(~tree.lost)
+    wrong = [np.unique(each) for each in tree.bad]
+    if len(rows):
+        claims = tree.claims(last, rows, tree.places, tree.sizes)
+        sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
+        parents = tree.line[rows[~sure], last - 1]
+        wrong[last - 1] = np.union1d(wrong[last - 1], parents)
+    roots: list[Codes] = [np.empty(0, np.int64)] * last
+    for depth in range(last - 1, -1, -1):
+        groups, level = wrong[depth].astype(np.int64), tree.levels[depth]
+        if depth and len(groups):
+            claims = tree.claims(depth, groups, level.places, level.sizes)
+            sure = yield from proved(facts, claims, care, about)
+            wrong[depth - 1] = np.union1d(wrong[depth - 1], level.parent[groups[~sure]])
+            groups = groups[sure]
+        roots[depth] = groups
+    if any(len(each) for each in roots):
+        yield from _again(facts, tree, tree.topmost(roots), care)
+
+
+def _again(facts: PublicFacts, tree: Tree, roots: list[Codes], care: Care) -> Attack[None]:
+    """Search groups that surely hold their records once more, with proofs at each step."""
+    places, sizes = np.empty((0, 0), np.int64), np.empty(0, np.int64)
+    about = risky(About("searching again", 1.0, tree.table), care)
+    for depth, (axis, mine) in enumerate(zip(tree.axes, roots, strict=True)):
+        level = tree.levels[depth]
+        places = np.vstack([places, level.places[mine]])
+        sizes = np.concatenate([sizes, level.sizes[mine]])
+        if not len(sizes):
+            places = np.empty((0, depth + 1), np.int64)
+            continue
+        cells = tree.cells(places)
+        searches = Searches(
+            facts, Axis(axis.column, 0, axis.size - 1), sizes, care, patience=_PATIENT
+        )
+        while searches.running:
+            asker, low, high, threshold, repeats = searches.questions()
+            batch = QueryBatch(
+                cells,
+                searches.group[asker],
+                np.full(len(asker), axis.column),
+                codes_of(axis, low),
+                codes_of(axis, high),
+                threshold,
+                repeats=repeats,
+                about=about,
+            )
+            if facts.policies.cache and not facts.claim.reads_exactly:
+                batch = varied(facts, batch, repeats, care)
+            answers = yield batch
+            searches.learn(threshold, answers, repeats)
+        many = [len(each) for each in searches.found]
+        group = np.repeat(np.arange(len(sizes)), many)
+        value, sizes = np.array([p for each in searches.found for p in each], np.int64).T
+        places = np.column_stack([places[group], value])
+    tree.regrow(roots, places, sizes)

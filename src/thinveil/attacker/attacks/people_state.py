@@ -1,0 +1,179 @@
+"""The people of a list: what is wanted of each, what was found, and whose turn it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.attacks.record_chain import Chain, Lessons, Range
+from thinveil.attacker.attacks.table import column_found
+from thinveil.attacker.beliefs.polya_tree import Places
+from thinveil.attacker.code_length import person_bits
+from thinveil.attacker.findings import PeopleFound, PersonFound
+from thinveil.attacker.fixed_order import shuffled
+from thinveil.attacker.terms import Axis, Rules, Values, scaled
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes
+from thinveil.language.schema import MISSING
+
+_WAVE: Final = 8  # a wave is at least this part of those who are over
+
+
+class Crowd:
+    """The people of a list, what is learned from them and what was found of each.
+
+    Args:
+        facts: What is public.
+        cells: Everybody who is different, as cells.
+        axes: The attributes wanted.
+        matched: For each of them, how many records fit.
+        rows: The list: who of them is meant.
+        priors: The user's bounds for some columns, in codes.
+        assumed: Whether it was known beforehand that one record fits each.
+    """
+
+    def __init__(
+        self,
+        facts: PublicFacts,
+        cells: Cells,
+        axes: Sequence[Axis],
+        matched: Sequence[PersonFound],
+        rows: Sequence[int],
+        priors: dict[int, tuple[int, int]],
+        assumed: bool,
+    ) -> None:
+        self.rules = Rules.of(facts)
+        self.cells = cells
+        self.axes = axes
+        self.matched = matched
+        self._facts, self._rows, self._assumed = facts, rows, assumed
+        self.domains = [Places(axis, facts.schema[axis.column].kind == "category") for axis in axes]
+        self.lessons = Lessons(self.domains, cells.low)
+        self.bounds: list[Range | None] = []
+        self.refuted: set[int] = set()  # attributes whose bounds exclude all that is possible
+        for place, axis in enumerate(axes):
+            self.bounds.append(None)
+            if axis.column in priors:
+                self._bound(place, priors[axis.column])
+        self.found: list[dict[int, tuple[Values, float, bool]]] = [{} for _ in matched]
+        self.chains: dict[int, Chain] = {}  # of people who are searched now
+
+    def _bound(self, place: int, prior: tuple[int, int]) -> None:
+        """Note the user's bounds of an attribute, where there is something to check."""
+        domain, width = self.domains[place], self.axes[place].width
+        low = max(prior[0] // width, domain.low)
+        high = min(prior[1] // width + 1, domain.high)
+        if low >= high:
+            self.refuted.add(place)
+        elif (low, high) != (domain.first, domain.high):
+            self.bounds[place] = low, high
+
+    def person(self, row: int) -> PersonFound:
+        """Return what is known about one person."""
+        person = self.matched[row]
+        if row in self.chains:
+            self.take(self.chains[row])
+        mine = sorted(self.found[row].items())
+        values = tuple(
+            replace(column_found(self.axes[place], values), bits=bits)
+            for place, (values, bits, _) in mine
+        )
+        failed = tuple(self.axes[place].column for place, (_, _, held) in mine if not held)
+        person = replace(person, values=values, prior_failed=failed)
+        bits = sum(each.bits or 0.0 for each in values)
+        if not self._assumed:
+            bits = person_bits(self._facts, person) or 0.0
+        return replace(person, bits=bits)
+
+    def note(self, row: int, place: int, values: Values, bits: float, held: bool) -> None:
+        """Take in the values of one attribute of one person, as places."""
+        domain = self.domains[place]
+        steps = [(domain.step(each), many) for each, many in values]
+        self.found[row][place] = steps, bits, held and place not in self.refuted
+
+    def take(self, chain: Chain) -> None:
+        """Take in what a chain has found."""
+        for place, value in chain.found.items():
+            held = place not in chain.failed
+            self.note(chain.person, place, [(value, 1)], chain.bits[place], held)
+
+    def places(self, row: int) -> list[int]:
+        """Return the value of each attribute of somebody who is alone."""
+        return [
+            domain.place(self.found[row][place][0][0][0])
+            for place, domain in enumerate(self.domains)
+        ]
+
+    def recall(self, row: int) -> None:
+        """Learn from the values of all records that fit somebody."""
+        for place, domain in enumerate(self.domains):
+            for step, many in self.found[row][place][0]:
+                self.lessons.seen[place] += [domain.place(step)] * many
+
+    def codes(self, place: Codes, low: Codes, high: Codes) -> tuple[Codes, Codes]:
+        """Return ranges of places of attributes as codes."""
+        first = np.array([domain.low for domain in self.domains], np.int64)
+        width = np.array([axis.width for axis in self.axes], np.int64)
+        low = np.where(low < first[place], MISSING, low)
+        return scaled(low, width[place]), scaled(high, width[place])
+
+    def so_far(self) -> PeopleFound:
+        """Return what is known about everybody."""
+        return PeopleFound(tuple(self.person(row) for row in self._rows))
+
+    def about(self) -> About:
+        """Describe a round."""
+        there = sum(bool(person.matches) for person in self.matched)
+        found = sum(map(len, self.found))
+        return About("attributes", found / max(there * len(self.axes), 1), self.so_far)
+
+
+class Waves:
+    """Who is searched when: more at once the more are over.
+
+    Args:
+        people: Everybody.
+        fewest: How many are searched before anything is learned.
+        share: How many are searched at once later, for each who is over.
+    """
+
+    def __init__(self, people: Codes, fewest: int, share: float) -> None:
+        self._fewest, self._share = fewest, share
+        self._order = people[shuffled(len(people))]
+        self._next = 0
+        self._wave: dict[int, list[int]] = {}
+        self._left: dict[int, int] = {}
+        self._flying = 0
+        self._over = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anybody has not begun yet."""
+        return self._next < len(self._order)
+
+    def begin(self) -> list[int]:
+        """Return who begins now."""
+        room = max(self._fewest, int(self._share * self._over)) - self._flying
+        if self._flying and room * _WAVE < max(self._over, self._fewest):
+            return []
+        wave: list[int] = self._order[self._next : self._next + room].tolist()
+        self._next += len(wave)
+        self._flying += len(wave)
+        if wave:
+            self._left[wave[0]] = len(wave)
+            self._wave.update(dict.fromkeys(wave, wave))
+        return wave
+
+    def end(self, person: int) -> list[int]:
+        """Note that somebody is over; return a whole wave if that was the last of it.
+
+        Half a wave would not be typical: likely values are found first.
+        """
+        self._flying -= 1
+        self._over += 1
+        wave = self._wave[person]
+        self._left[wave[0]] -= 1
+        return [] if self._left[wave[0]] else wave

@@ -1,0 +1,203 @@
+"""Cuts with records on both sides, for mechanisms that make "none" and "all" look alike.
+
+Within one side of a cut no predicate holds for all records of the table, so there "not
+noisy" means that none does. A search of the whole table becomes two, one on each side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+from thinveil.attacker.attacks.table import about_depth, cell_of, in_order
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.likelihood import BELOW, NOISY
+from thinveil.attacker.terms import Attack, Axis, Search, Work, axes_of, side_by_side
+from thinveil.errors import Undecided
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells
+from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
+
+_MOST_CUTS: Final = 4096
+Range = tuple[int, int]
+Box = dict[int, Range]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place with records on both sides: below a code of some column, and from it on.
+
+    Missing values are below every code; LOWEST cuts between them and all others.
+    """
+
+    column: int
+    at: int
+
+    @property
+    def sides(self) -> tuple[Range, Range]:
+        """Both sides, as ranges of codes."""
+        return (MISSING, self.at), (self.at, INFINITE)
+
+    def part(self, axis: Axis, side: int) -> Axis:
+        """Return the part of its own axis that one side can have values in."""
+        lower, upper = axis.limits
+        if side:
+            return replace(axis, lower=max(lower, self.at // axis.width), missing=False)
+        return replace(axis, upper=min(upper, (self.at - 1) // axis.width))
+
+    def within(self, search: Search[Any], width: int, side: int) -> Search[Any]:
+        """Run a search of steps on the cut's own column in codes, within one side of it."""
+        first, end = self.sides[side]
+        zone = None
+        while True:
+            try:
+                low, high, b = next(search) if zone is None else search.send(zone)
+            except StopIteration as stop:
+                return stop.value
+            low, high = max(_scaled(low, width), first), min(_scaled(high, width), end)
+            zone = (yield low, high, b) if low < high else BELOW
+
+
+def _scaled(step: int, width: int) -> int:
+    fixed = step in (MISSING, LOWEST, INFINITE)
+    return step if fixed else max(step * width, LOWEST)
+
+
+def _cuts(axis: Axis) -> Iterator[list[int]]:
+    """Yield codes to cut an axis at, each list finer than the one before."""
+    if axis.lower is None or axis.upper is None:
+        powers = [2**place for place in range(62)]
+        ends = [1 - LIMIT, *(-each for each in reversed(powers)), 0, *powers, LIMIT]
+        cuts = ends[1:-1]
+    else:
+        ends = [axis.lower, axis.upper + 1]
+        cuts = []
+    if axis.missing and ends[0] < ends[-1]:
+        cuts = [LOWEST, *cuts]
+    if cuts:
+        yield cuts
+    while True:
+        middles = [(low + high) // 2 for low, high in pairwise(ends)]
+        cuts = sorted(set(middles) - set(ends))
+        if not cuts:
+            return
+        yield cuts
+        ends = sorted({*ends, *cuts})
+
+
+def _below(cut: int) -> Search[int]:
+    return (yield MISSING, cut, 0)
+
+
+def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attack[Cut]:
+    """Find a cut with records on both sides, one column after the other.
+
+    Raises:
+        Undecided: There is none; all records look equal, and nothing more can be learned.
+    """
+    tried, finest = 0, True
+    for axis in in_order(axes_of(facts), None):
+        label = f"looking for a cut: {facts.schema[axis.column].name}"
+        left = _MOST_CUTS
+        for cuts in _cuts(axis):
+            cuts = cuts[:left]
+            noisy = yield from side_by_side(
+                facts,
+                Cells.everything(),
+                [Work(_below(cut), 0, axis) for cut in cuts],
+                about_depth(label, 0, 1, lambda _: so_far()),
+                care,
+            )
+            if NOISY in noisy:
+                return Cut(axis.column, cuts[noisy.index(NOISY)])
+            tried += len(cuts)
+            left -= len(cuts)
+            if not left:
+                finest = False
+                break
+    raise Undecided(
+        f"no usable difference was found: none of {tried:,} cuts has records on both sides, so "
+        + (
+            "all records look equal, and this mechanism shows nothing more of such a table"
+            if finest
+            else "this attack learns nothing; records may differ between the cuts it tried"
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A search among the records of a box, all of them or those on one side of a cut."""
+
+    search: Search[Any]
+    box: Box
+    axis: Axis
+    side: int | None = None
+
+
+def run_on_sides(
+    facts: PublicFacts,
+    jobs: Sequence[Job],
+    cut: Cut | None,
+    about: Callable[[float, Callable[[], list[Any]]], About],
+    care: Care,
+) -> Attack[list[Any]]:
+    """Run searches side by side; those on one side of a cut have its column restricted.
+
+    Args:
+        facts: What is public.
+        jobs: The searches.
+        cut: The cut whose sides they name.
+        about: Called each round with the settled share and a look at the results so far.
+        care: How sure decisions must be.
+    """
+    results: list[Any] = [None] * len(jobs)
+    plain, cornered = [], []
+    for number, job in enumerate(jobs):
+        if cut is None or job.side is None:
+            plain.append((number, job))
+        elif job.axis.column == cut.column:  # a range within a range, in codes
+            search = cut.within(job.search, job.axis.width, job.side)
+            plain.append((number, Job(search, job.box, replace(job.axis, width=1))))
+        else:
+            box = {**job.box, cut.column: cut.sides[job.side]}
+            cornered.append((number, replace(job, box=box)))
+    done = 0
+    for part in (plain, cornered):
+        if not part:
+            continue
+        rows: dict[tuple[tuple[int, Range], ...], int] = {}
+        row = [rows.setdefault(tuple(job.box.items()), len(rows)) for _, job in part]
+        cells, _ = cell_of(facts, [dict(key) for key in rows])
+        numbers = [number for number, _ in part]
+
+        look = partial(_look, about, results, numbers, done)
+        work = [Work(job.search, r, job.axis) for r, (_, job) in zip(row, part, strict=True)]
+        found = yield from side_by_side(facts, cells, work, look, care)
+        results = _placed(results, numbers, found)
+        done += len(part)
+    return results
+
+
+def _look(
+    about: Callable[[float, Callable[[], list[Any]]], About],
+    results: Sequence[Any],
+    numbers: Sequence[int],
+    done: int,
+    settled: float,
+    some: Sequence[Any],
+) -> About:
+    """Describe one part of the jobs as a part of them all."""
+    share = (done + len(numbers) * settled) / len(results)
+    return about(share, partial(_placed, results, numbers, some))
+
+
+def _placed(results: Sequence[Any], numbers: Sequence[int], some: Sequence[Any]) -> list[Any]:
+    """Return results with some of them put where they belong."""
+    placed = list(results)
+    for number, result in zip(numbers, some, strict=True):
+        placed[number] = result
+    return placed

@@ -1,0 +1,1 @@
+"""What is likely of counts and values, before and while asking."""

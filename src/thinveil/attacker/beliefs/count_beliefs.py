@@ -1,0 +1,202 @@
+"""Beliefs about counts: many of them side by side, each over its own range of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.evidence.reading import Laws, weighed
+from thinveil.language.claims import Claim
+from thinveil.language.queries import Answers, Codes, Flags, Floats
+
+_NONE: Final = 0.003  # how likely it is at first that no record has the value
+_HALVES: Final = 0.2  # how likely, about, one half of a range holds none or all
+_DOUBT: Final = 10.0
+_NEAR: Final = 0.25  # windows whose score is this share of the best are asked together
+
+
+class CountBeliefs:
+    """For each of several groups of s records, how many of them have a certain value: 0 .. s.
+
+    None at all is unlikely but possible: whoever guessed the value may have been wrong. The
+    beliefs of all groups stand one after the other in one flat array.
+
+    Args:
+        claim: What the mechanism does.
+        records: The number of records in the whole table.
+    """
+
+    def __init__(self, claim: Claim, records: int) -> None:
+        self._claim = claim
+        self._records = records
+        self._k = claim.reach
+        self._laws = Laws.of(claim)
+        self.owner = np.empty(0, np.int64)
+        self._size = np.empty(0, np.int64)
+        self._log = np.empty(0)
+        self._known: tuple[Floats, Floats] | None = None
+
+    def begin(
+        self,
+        owner: Codes,
+        size: Codes,
+        evenly: bool = False,
+        doubted: Codes | None = None,
+        prior: Floats | None = None,
+    ) -> None:
+        """Add beliefs for some owners: a count up to its size.
+
+        For a single value, small counts are likelier, and all records having it is likelier
+        than its neighbours. Over half a range (`evenly`) any count is as likely as another,
+        none and all more so; a prior, if there is one, says how likely each is, a row after the
+        other. A doubted count (-1 for none) failed to be proved: it must gather
+        new evidence before it is believed again.
+        """
+        self._known = None
+        ends = np.cumsum(size + 1) - 1
+        if prior is not None:
+            log = np.log(prior)
+        elif evenly:
+            log = np.zeros(int((size + 1).sum()))
+            log[ends] = log[ends - size] = np.log1p(_HALVES * size)
+        else:
+            log = -np.log(np.maximum(_ramp(size + 1), 1))
+            log[ends] = np.log(1 / size + 0.25 * (np.log(size) + 1))
+            log[ends - size] = np.log(_NONE * (np.log(size) + 1))
+        if doubted is not None and not evenly:
+            log[(ends - size)[doubted >= 0]] += _DOUBT / 2  # perhaps no record has the value
+        if doubted is not None:
+            log[(ends - size + doubted)[doubted >= 0]] -= _DOUBT
+        self.owner = np.concatenate([self.owner, owner])
+        self._size = np.concatenate([self._size, size + 1])
+        self._log = np.concatenate([self._log, log])
+
+    def keep(self, rows: Flags) -> None:
+        """Keep these rows only."""
+        if rows.all():
+            return
+        self._known = None
+        self._log = self._log[np.repeat(rows, self._size)]
+        self.owner, self._size = self.owner[rows], self._size[rows]
+
+    def _starts(self) -> Codes:
+        return np.cumsum(self._size) - self._size
+
+    def _belief(self) -> tuple[Floats, Floats]:
+        """Return the probability of each count, and of that count or less, flat."""
+        if self._known is not None:
+            return self._known
+        starts = self._starts()
+        peak = np.maximum.reduceat(self._log, starts)
+        mass = np.exp(self._log - np.repeat(peak, self._size))
+        mass /= np.repeat(np.add.reduceat(mass, starts), self._size)
+        total = np.cumsum(mass)
+        before = np.concatenate([[0.0], total])[starts]
+        self._known = mass, total - np.repeat(before, self._size)
+        return self._known
+
+    def best(self) -> tuple[Codes, Floats]:
+        """Return the likeliest count of each row, and how likely it is."""
+        mass, _ = self._belief()
+        starts = self._starts()
+        peak = np.maximum.reduceat(mass, starts)
+        at_peak = np.flatnonzero(mass >= np.repeat(peak, self._size))
+        row = np.repeat(np.arange(len(self._size)), self._size)[at_peak]
+        first = np.searchsorted(row, np.arange(len(self._size)))
+        return at_peak[first] - starts, peak
+
+    def ask(self) -> tuple[Codes, Codes]:
+        """Return rows and thresholds of the questions that would tell most."""
+        _, below = self._belief()
+        starts = self._starts()
+        row = np.repeat(np.arange(len(self._size)), self._size)
+        reached = np.flatnonzero(below >= 0.5)
+        median = reached[np.searchsorted(row[reached], np.arange(len(self._size)))] - starts
+
+        def share(rows: Codes, upto: Codes) -> Floats:
+            """Return how likely a count of at most `upto` is."""
+            inside = np.minimum(np.maximum(upto, 0), self._size[rows] - 1)
+            return np.where(upto < 0, 0.0, below[starts[rows] + inside])
+
+        rows = np.arange(len(self._size))
+        if self._claim.hides_direction:
+            return self._windows(rows, median, share)
+        k, n = self._k, self._records
+        tried = [median, median - 1] if k == 0 else _tried(median, k)
+        thresholds = np.stack([np.minimum(np.maximum(each, 0), n - 1) for each in tried], axis=1)
+        gains = []
+        for place in range(len(tried)):
+            b = thresholds[:, place]
+            low, high = share(rows, b - k), 1 - share(rows, b + k)
+            gains.append(_gain(self._claim, low, 1 - low - high, high))
+        choice = np.argmax(np.stack(gains, axis=1), axis=1)
+        return rows, thresholds[rows, choice]
+
+    def _windows(
+        self, rows: Codes, median: Codes, share: Callable[[Codes, Codes], Floats]
+    ) -> tuple[Codes, Codes]:
+        """Look through windows of 2k counts, with an edge at the median, the likely ones first.
+
+        The first and the last window are moved to where a threshold exists.
+        """
+        k, wide = self._k, 2 * self._k
+        lighter_below = share(rows, median - 1) <= 1 - share(rows, median)
+        edge = np.where(lighter_below, median + 1, median)
+        first = -(-edge % wide)
+        number = (self._size - 1 - first) // wide + 1
+        row = np.repeat(rows, number)
+        low = first[row] + wide * _ramp(number)
+        b = np.minimum(np.maximum(low + k - 1, 0), self._records - 1)
+        inside = share(row, b + k) - share(row, b - k)
+        score = inside * (1 - inside)
+        best = np.maximum.reduceat(score, np.cumsum(number) - number)
+        asked = np.flatnonzero(score >= _NEAR * best[row])
+        return row[asked], b[asked]
+
+    def weigh(self, row: Codes, threshold: Codes, answers: Answers, drawn: Codes) -> None:
+        """Take in the answers to questions about these rows."""
+        claim, n, k = self._claim, self._records, self._k
+        told = weighed(
+            claim, lambda b: self._laws.counts(claim, b, n), threshold, n, answers, drawn
+        )
+        starts = self._starts()
+        change = np.zeros(len(self._log) + 1)
+        np.add.at(change, starts[row], told[:, 0])
+        edges = (threshold - k, threshold, threshold + k) if k else (threshold,)
+        stop = starts + self._size
+        for place, upto in enumerate(edges):
+            at = np.minimum(starts[row] + np.maximum(upto + 1, 0), stop[row])
+            np.add.at(change, at, told[:, place + 1] - told[:, place])
+        ends = np.zeros(len(self._log) + 1)
+        np.add.at(ends, stop[row], told[:, -1])
+        self._log += np.cumsum(change - ends)[:-1]
+        self._known = None
+
+
+def _tried(median: Codes, k: int) -> list[Codes]:
+    """Return thresholds with the median inside, or with it right beside one of their edges.
+
+    Near 0 and near n only one of the two edges can be asked about (NOTES, section 1).
+    """
+    return [median, median + k, median + k - 1, median - k, median - k - 1]
+
+
+def _ramp(sizes: Codes) -> Codes:
+    """Return 0 .. size - 1 for each size, one after the other."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def _gain(claim: Claim, low: Floats, noisy: Floats, high: Floats) -> Floats:
+    """Return how much one answer tells, in nats, if the zones are this likely."""
+    if claim.post == "binary" or not claim.leaks_by_noise:
+        ones = high + noisy / 2
+        told: Floats = _entropy(ones) + _entropy(1 - ones) - noisy * np.log(2)
+        return told
+    return _entropy(low) + _entropy(noisy) + _entropy(high)
+
+
+def _entropy(share: Floats) -> Floats:
+    share = np.maximum(share, 0.0)
+    return -share * np.log(np.maximum(share, 1e-300))

@@ -1,0 +1,302 @@
+"""How much was learned, in bits: how long a message must be that says what was found.
+
+An attack that learns while it asks has beliefs of its own, and hands over what its result
+was worth under them. Of all other attacks it is believed that every value of the public
+domain is equally likely and records are independent. A table is a multiset: in which order
+its records stand is not part of the message, which saves log2(n!) bits where all differ.
+
+What a message would have to say besides is left out: where limits lie that are not public,
+and how many different values there are where counts stay unknown. So a figure may be a little
+too small, never too large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.findings import (
+    ColumnFound,
+    ColumnsFound,
+    CountFound,
+    Found,
+    PeopleFound,
+    PersonFound,
+    TableFound,
+)
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Codes, Floats
+from thinveil.language.schema import LIMIT, MISSING, Attribute, Schema
+
+Span = tuple[int, int]
+"""The lowest and the highest code that is believed possible."""
+
+_SMALL: Final = 256
+
+
+def _small_factorials() -> Floats:
+    table: Floats = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
+    return table
+
+
+_FACTORIALS: Final = _small_factorials()
+
+
+def log2_factorial(numbers: Codes) -> Floats:
+    """Return log2(n!) of each number: from a table, and by Stirling's series beyond it.
+
+    >>> log2_factorial(np.array([0, 1, 4])).round(3).tolist()
+    [0.0, 0.0, 4.585]
+    """
+    n = np.maximum(numbers, _SMALL).astype(np.float64)
+    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5)
+    large = n * np.log(n) - n + 0.5 * np.log(2 * np.pi * n) + series
+    small = _FACTORIALS[np.minimum(numbers, _SMALL - 1)]
+    return np.where(numbers < _SMALL, small, large / math.log(2))
+
+
+def log2_choose(size: int, chosen: Codes) -> Floats:
+    """Return log2 of how many sets of so many values there are, out of `size` values.
+
+    Factor by factor, as `size` may be far too large for differences of factorials.
+
+    >>> log2_choose(4, np.array([0, 2, 4])).round(3).tolist()
+    [0.0, 2.585, 0.0]
+    """
+    factors = np.log2(float(size) - np.arange(int(chosen.max(initial=0))))
+    falling = np.concatenate([[0.0], np.cumsum(factors)])
+    return np.maximum(falling[chosen] - log2_factorial(chosen), 0.0)
+
+
+def multiset_bits(counts: Codes, size: int) -> float:
+    """Return the bits of a multiset: its counts, each value one of `size` equally likely ones.
+
+    >>> multiset_bits(np.array([1, 1]), 4)  # 16 ordered pairs, and two of them are this one
+    3.0
+    """
+    total = np.array([counts.sum()])
+    bits = total * math.log2(size) - log2_factorial(total) + log2_factorial(counts).sum()
+    return float(max(bits[0], 0.0))
+
+
+def domain_size(attribute: Attribute, width: int, codes: Codes, within: Span | None = None) -> int:
+    """Return how many values an attribute was believed to be able to take, at a precision.
+
+    Where bounds are not public, searches double a range around zero until it holds all
+    values: how far they went is seen from the values.
+
+    Args:
+        attribute: What is public.
+        width: How many of its steps make a coarse one.
+        codes: The values found.
+        within: Prior bounds that held; values were then known not to be missing.
+    """
+    lower, upper = attribute.lower, attribute.upper
+    missing = int(attribute.missing)
+    if within is not None:
+        lower = within[0] if lower is None else max(within[0], lower)
+        upper = within[1] if upper is None else min(within[1], upper)
+        missing = 0
+    if lower is not None and upper is not None:
+        return upper // width - lower // width + 1 + missing
+    there = codes[codes != MISSING]
+    first, last = (int(there.min()), int(there.max())) if len(there) else (0, 0)
+    reach = 1
+    while first // width < -reach or last // width >= reach:
+        reach *= 2
+    low, high = max(-reach, (1 - LIMIT) // width), min(reach - 1, (LIMIT - 1) // width)
+    return high - low + 1 + missing
+
+
+def table_bits(schema: Schema, found: TableFound) -> tuple[float, ...]:
+    """Return the bits of each column of a table, given the columns before it.
+
+    Records that agree on the columns before form a group, and the values of a group are a
+    multiset, or a set where counts stay unknown. The bits of all columns add up to those of
+    the multiset of records, in whichever order columns are taken. What is not known yet does
+    not count.
+    """
+    order = np.lexsort(found.codes.T[::-1])
+    codes, known, counts = found.codes[order], found.known[order], found.counts[order]
+    bits = []
+    for place, column in enumerate(found.columns):
+        rows = known > place
+        codes, known, counts = codes[rows], known[rows], counts[rows]
+        if not len(codes):
+            bits.append(0.0)
+            continue
+        new_group = _changes(codes[:, :place])
+        starts = np.flatnonzero(new_group | _changes(codes[:, [place]]))
+        of_value = np.add.reduceat(counts, starts)
+        groups = np.flatnonzero(new_group[starts])
+        size = domain_size(schema[column], found.widths[place], codes[:, place])
+        if found.distinct:
+            values = np.diff(groups, append=len(starts))
+            bits.append(float(log2_choose(size, values).sum()))
+            continue
+        of_group = np.add.reduceat(of_value, groups)
+        ways = log2_factorial(of_group).sum() - log2_factorial(of_value).sum()
+        bits.append(max(float(of_group.sum() * math.log2(size) - ways), 0.0))
+    return tuple(bits)
+
+
+def _changes(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell which rows differ from the row before; the first one does."""
+    changed = np.ones(len(codes), np.bool_)
+    changed[1:] = (codes[1:] != codes[:-1]).any(axis=1)
+    return changed
+
+
+def column_bits(schema: Schema, found: ColumnFound, within: Span | None = None) -> float:
+    """Return the bits of one column by itself."""
+    codes, counts = np.array(found.values, np.int64).reshape(-1, 2).T
+    if not len(codes):
+        return 0.0
+    size = domain_size(schema[found.column], found.width, codes, within)
+    if found.distinct:
+        return float(log2_choose(size, np.array([len(codes)]))[0])
+    return multiset_bits(counts, size)
+
+
+def count_bits(facts: PublicFacts, found: CountFound) -> float | None:
+    """Return the bits of a count: one of 0 to n, or where it is not shown none, some or all."""
+    if found.count is None and found.exists is None:
+        return None
+    if facts.claim.counts:
+        return math.log2(facts.records + 1)
+    return math.log2(min(facts.records + 1, 3))
+
+
+def person_bits(facts: PublicFacts, person: PersonFound, present: bool = False) -> float | None:
+    """Return the bits of what was learned of a person whose values have their bits already.
+
+    Being there or not is one bit; none, one or several that fit are log2(3); how many of
+    them there are, one of 2 to n, adds to that.
+
+    Args:
+        facts: What is public.
+        person: What was learned.
+        present: Whether the person was known to be in the table.
+    """
+    if person == PersonFound():
+        return None
+    fitting = 1.0
+    if person.unique is not None:
+        fitting = math.log2(2 if present else 3)
+    if person.matches is not None and person.matches > 1:
+        fitting += math.log2(facts.records - 1)
+    return fitting + sum(each.bits or 0.0 for each in person.values)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLength:
+    """What was found with its bits, and what they rest on.
+
+    Args:
+        found: The same with the bits of every part.
+        total: The bits of all of it; None where nothing was found.
+        columns: The bits of each attribute that was searched, by its position.
+        learned: Whether the attack has beliefs of its own, and these are bits under them.
+        unlimited: Attributes whose limits were taken from the values found.
+    """
+
+    found: Found | None
+    total: float | None
+    columns: Mapping[int, float]
+    learned: bool = False
+    unlimited: tuple[int, ...] = ()
+
+
+def code_length(
+    found: Found | None,
+    facts: PublicFacts,
+    priors: Mapping[int, Span] | None = None,
+    present: bool = False,
+    asked: bool = True,
+) -> CodeLength:
+    """Measure what an attack found: by its own beliefs where it has some, else by even ones.
+
+    Args:
+        found: What was found, perhaps not all of it.
+        facts: What is public.
+        priors: Bounds that the attack was told to believe in.
+        present: Whether people were known to be in the table.
+        asked: Whether any question was asked; a count that needs none tells nothing.
+    """
+    if isinstance(found, TableFound):
+        return _of_table(found, facts)
+    if isinstance(found, ColumnsFound):
+        columns = tuple(_with_bits(each, facts, {}) for each in found.columns)
+        learned = any(each.bits is not None for each in found.columns)
+        return _summed(ColumnsFound(columns), facts, columns, learned, len(columns) > 0)
+    if isinstance(found, CountFound):
+        bits = count_bits(facts, found) if found.bits is None else found.bits
+        bits = bits if asked or bits is None else 0.0
+        return CodeLength(replace(found, bits=bits), bits, {}, found.bits is not None)
+    if isinstance(found, PeopleFound):
+        people = tuple(_of_person(each, facts, priors or {}, present) for each in found.people)
+        learned = any(each.bits is not None for each in found.people)
+        values = tuple(value for each in people for value in each.values)
+        measured = _summed(PeopleFound(people), facts, values, learned, True)
+        told = [each.bits for each in people if each.bits is not None]
+        unlimited = tuple(each for each in measured.unlimited if each not in (priors or {}))
+        total = math.fsum(told) if told else None
+        return replace(measured, total=total, unlimited=unlimited)
+    return CodeLength(None, None, {})
+
+
+def _of_table(found: TableFound, facts: PublicFacts) -> CodeLength:
+    learned = found.bits is not None
+    if not found.known.any():
+        return CodeLength(found, None, {}, learned)
+    bits = table_bits(facts.schema, found) if found.bits is None else found.bits
+    bits += (0.0,) * (len(found.columns) - len(bits))
+    columns = dict(zip(found.columns, bits, strict=True))
+    seen = found.columns[: int(found.known.max())]
+    return CodeLength(
+        replace(found, bits=bits),
+        math.fsum(bits),
+        columns,
+        learned,
+        () if learned else _unlimited(facts, seen),
+    )
+
+
+def _of_person(
+    person: PersonFound, facts: PublicFacts, priors: Mapping[int, Span], present: bool
+) -> PersonFound:
+    held = {column: span for column, span in priors.items() if column not in person.prior_failed}
+    person = replace(person, values=tuple(_with_bits(each, facts, held) for each in person.values))
+    if person.bits is not None:
+        return person
+    return replace(person, bits=person_bits(facts, person, present))
+
+
+def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span]) -> ColumnFound:
+    if found.bits is not None:
+        return found
+    return replace(found, bits=column_bits(facts.schema, found, priors.get(found.column)))
+
+
+def _summed(
+    found: Found,
+    facts: PublicFacts,
+    values: tuple[ColumnFound, ...],
+    learned: bool,
+    anything: bool,
+) -> CodeLength:
+    columns: dict[int, float] = {}
+    for each in values:
+        columns[each.column] = columns.get(each.column, 0.0) + (each.bits or 0.0)
+    total = math.fsum(columns.values()) if anything else None
+    return CodeLength(
+        found, total, columns, learned, () if learned else _unlimited(facts, tuple(columns))
+    )
+
+
+def _unlimited(facts: PublicFacts, columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(each for each in columns if facts.schema[each].lower is None))

@@ -1,0 +1,313 @@
+"""Deciding counts under any law: which threshold tells most, and when enough was heard.
+
+A mechanism may have a law that no zones describe. It is public all the same, so every count has
+a likelihood. A decision weighs all counts that are still possible; each round it asks at the
+threshold where the likely ones differ most, and it ends when one count (or one side of a
+question "more than t?") leads all others by as many nats as the attack's share of error asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.reading import risky, row_loglik, undecided
+from thinveil.attacker.terms import Attack
+from thinveil.language.claims import Claim
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
+
+EXACTLY: Final = -1
+"""In place of a t: how many records are there exactly?"""
+
+_USUAL: Final = 1e-10  # what an answer is taken to cost before the first one came back
+_SMALL: Final = 64  # tables of so few records have all their thresholds looked at
+_NEAREST: Final = 24  # breakpoints around a threshold that are tried on every cut
+_SPREAD: Final = 1024  # thresholds that are tried where no likely one tells anything
+_CUTS: Final = (0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9)
+_TELLING: Final = 1e-12  # shares of difference below this are rounding
+_ROUNDED: Final = 2.0**-50  # noise of a smaller scale is rounded away beside a true bit of 1
+_STEP: Final = 0.5  # nats that a first step should about give
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be decided about ranges of one column in cells, as columns.
+
+    Args:
+        cell: The cell of each.
+        column: The column that is narrowed, or WHOLE.
+        low: Where each range starts, in codes.
+        high: Where it ends (not included).
+        most: The most records that there can be.
+        t: Decide whether there are more than so many; EXACTLY asks how many there are.
+    """
+
+    cell: Codes
+    column: int
+    low: Codes
+    high: Codes
+    most: Codes
+    t: Codes
+
+
+class Book:
+    """What thresholds tell of counts, under one law and at one loss.
+
+    Args:
+        facts: What is public.
+    """
+
+    def __init__(self, facts: PublicFacts) -> None:
+        self._claim, self._n = facts.claim, facts.records
+        self.epsilon = _USUAL
+        self._first: dict[tuple[int, int], tuple[int, float]] = {}
+        around = np.unique(np.array([0, self._n // 2, self._n - 1]))
+        cuts = facts.claim.sensitivity.breakpoints(around, self._n) - around[:, None]
+        steps = np.unique(np.append(cuts, 0))
+        near = np.argsort(np.abs(steps), kind="stable")[:_NEAREST]
+        self._steps = np.concatenate([steps[near], steps[[0, -1]]])
+
+    def priced(self, epsilon: float) -> None:
+        """Take note of what answers cost."""
+        if epsilon != self.epsilon:
+            self.epsilon = epsilon
+            self._first.clear()
+
+    def first(self, most: int, t: int) -> tuple[int, float]:
+        """Return the threshold to begin with, and how much one answer there tells."""
+        known = self._first.get((most, t))
+        if known is None:
+            known = self._first[most, t] = self.best(_before(most, t), t)
+        return known
+
+    def best(self, belief: Floats, t: int) -> tuple[int, float]:
+        """Return the threshold that tells most, and the distance that one answer gives there."""
+        b = self._likely(belief, t)
+        gain = self._gains(b, belief, t)
+        if gain.max() <= _TELLING and len(b) < self._n:
+            b = np.unique(np.linspace(0, self._n - 1, min(self._n, _SPREAD)).astype(np.int64))
+            gain = self._gains(b, belief, t)
+        place = int(np.argmax(gain))
+        return int(b[place]), float(gain[place])
+
+    def _likely(self, belief: Floats, t: int) -> Codes:
+        """Return thresholds under which the law changes where belief is to be cut."""
+        if self._n <= _SMALL:
+            return np.arange(self._n)
+        below = np.cumsum(belief)
+        cuts = np.searchsorted(below, np.array(_CUTS) * below[-1])
+        top = np.argsort(belief)[-2:]
+        cuts = np.concatenate([cuts, top, top - 1, [max(t, 0)]])
+        b = (cuts[:, None] - self._steps).ravel()
+        return np.unique(np.minimum(np.maximum(b, 0), self._n - 1))
+
+    def _gains(self, threshold: Codes, belief: Floats, t: int) -> Floats:
+        """Return how far apart answers at each threshold put what must be told apart."""
+        count = np.broadcast_to(np.arange(len(belief)), (len(threshold), len(belief)))
+        b = np.broadcast_to(threshold[:, None], count.shape)
+        bit, scale = self._claim.law(
+            count, b, np.zeros(count.shape, np.bool_), self._n, self.epsilon
+        )
+        laws, law = np.unique(scale + 1j * bit, return_inverse=True)
+        law = law.reshape(count.shape)
+        apart = 1.0 - alike(self._claim, laws.imag > 0, laws.real, self.epsilon)
+        sides = [np.ones(len(belief), np.bool_)] * 2
+        if t != EXACTLY:
+            sides = [np.arange(len(belief)) <= t, np.arange(len(belief)) > t]
+        one, other = (_masses(law, belief * side, len(laws)) for side in sides)
+        gain: Floats = ((one @ apart) * other).sum(axis=1)
+        if t == EXACTLY:
+            possible = float(belief.sum() ** 2 - (belief**2).sum())
+        else:
+            possible = float((belief * sides[0]).sum() * (belief * sides[1]).sum())
+        return gain / max(possible, 1e-300)
+
+
+def alike(claim: Claim, bit: Flags, scale: Floats, epsilon: float) -> Floats:
+    """Return how alike the answers of laws are, pair by pair: 1 the same, 0 never confused.
+
+    This is the Bhattacharyya coefficient, or close to it: it decides what is asked, never what
+    is believed.
+    """
+    noisy = (scale > 0) & (~bit | (scale > _ROUNDED * epsilon))
+    wide = np.where(noisy, scale, 1.0) / epsilon
+    if claim.post == "binary":
+        flipped = 0.5 * np.exp(-0.5 / wide)
+        if claim.noise == "cauchy":
+            flipped = 0.5 - np.arctan(0.5 / wide) / np.pi
+        flipped = np.where(noisy, flipped, 0.0)
+        one = np.where(bit, 1 - flipped, flipped)
+        same: Floats = np.sqrt(np.outer(one, one)) + np.sqrt(np.outer(1 - one, 1 - one))
+        return np.minimum(same, 1.0)
+    larger: Floats = np.maximum(wide[:, None], wide)
+    smaller = np.minimum(wide[:, None], wide)
+    ratio = smaller / larger
+    overlap = 2 * np.sqrt(ratio) / (1 + ratio)
+    far = np.where(bit[:, None] != bit, 0.5 / larger, 0.0)
+    overlap = overlap * (1 + far) * np.exp(-far)
+    by_chance = np.sqrt(-np.expm1(-0.5 / wide)) if claim.post == "integer" else np.zeros(len(wide))
+    overlap = np.where(noisy[:, None] & noisy, overlap, 0.0)
+    overlap = np.where(noisy[:, None] & ~noisy, by_chance[:, None], overlap)
+    overlap = np.where(~noisy[:, None] & noisy, by_chance, overlap)
+    exact = ~noisy[:, None] & ~noisy
+    both: Floats = np.where(exact, bit[:, None] == bit, overlap)
+    return both
+
+
+def _masses(law: Codes, belief: Floats, laws: int) -> Floats:
+    """Return, a row a threshold, how likely each law is."""
+    rows = np.arange(len(law))[:, None] * laws
+    weights = np.broadcast_to(belief, law.shape).ravel()
+    masses: Floats = np.zeros((len(law), laws))
+    np.add.at(masses.reshape(-1), (rows + law).ravel(), weights)
+    return masses
+
+
+@lru_cache(maxsize=4096)
+def _before(most: int, t: int) -> Floats:
+    """Return what is likely before anything is asked: small counts, and all of them."""
+    belief = 1.0 / np.arange(1, most + 2)
+    belief[-1] += 1.0 / (most + 1) + 0.25
+    if t != EXACTLY:
+        belief[: t + 1] /= belief[: t + 1].sum()
+        belief[t + 1 :] /= belief[t + 1 :].sum()
+    shares: Floats = belief / belief.sum()
+    return shares
+
+
+@dataclass(slots=True)
+class _Decision:
+    """One decision under way."""
+
+    number: int
+    most: int
+    t: int
+    nats: float
+    loglik: Floats
+    drawn: int = 0
+    asked: dict[int, int] = field(default_factory=dict)
+    threshold: int = 0
+    repeats: int = 1
+
+    def lead(self) -> float:
+        """Return by how many nats the best count leads those it must be told from."""
+        if self.t == EXACTLY:
+            best = np.partition(self.loglik, -2)
+            return float(best[-1] - best[-2])
+        return abs(float(self.loglik[self.t + 1 :].max() - self.loglik[: self.t + 1].max()))
+
+    def result(self) -> int:
+        """Return the count, or whether there are more than t."""
+        best = int(np.argmax(self.loglik))
+        return best if self.t == EXACTLY else int(best > self.t)
+
+    def plan(self, book: Book, care: Care) -> None:
+        """Choose the next threshold and how many answers it gets.
+
+        Raises:
+            Undecided: As many answers as allowed were heard.
+        """
+        if self.drawn >= care.most_repeats * max(len(self.asked), 1):
+            raise undecided(care)
+        lead = self.lead() if self.drawn else 0.0
+        if self.drawn:
+            likely = np.exp(self.loglik - self.loglik.max())
+            b, apart = book.best(likely * _before(self.most, self.t), self.t)
+        else:
+            b, apart = book.first(self.most, self.t)
+        distance = -math.log(max(1.0 - apart, 1e-15)) if apart > _TELLING else _TELLING
+        wanted = _STEP / distance
+        if lead > 1.0:
+            wanted = max(wanted, 0.6 * (self.nats - lead) / (4 * distance))
+        self.threshold = b
+        # a step that grows with what was heard keeps rounds few, whatever was expected of it
+        heard = max(self.asked.get(b, 0) // 3, self.drawn // 32)
+        self.repeats = int(min(max(round(wanted), heard, 1), care.most_repeats))
+        self.asked[b] = self.asked.get(b, 0) + self.repeats
+
+
+def decided(
+    facts: PublicFacts,
+    care: Care,
+    book: Book,
+    cells: Cells,
+    wanted: Wanted,
+    about: Callable[[float], About],
+) -> Attack[Codes]:
+    """Decide many counts side by side; return each count, or 1 and 0 for yes and no.
+
+    Raises:
+        Undecided: The law shows no usable difference.
+    """
+    results = np.zeros(len(wanted.cell), np.int64)
+    nats = care.nats(len(results)) if len(results) else 0.0
+    open_ones = []
+    for number, (most, t) in enumerate(zip(wanted.most.tolist(), wanted.t.tolist(), strict=True)):
+        if most == 0 or (t != EXACTLY and not 0 <= t < most):
+            results[number] = 0 if t == EXACTLY or t >= most else 1
+            continue
+        sure = nats + math.log(most + 1)
+        open_ones.append(_Decision(number, most, t, sure, np.zeros(most + 1)))
+    total = max(len(open_ones), 1)
+    while open_ones:
+        for each in open_ones:
+            each.plan(book, care)
+        rows = np.array([each.number for each in open_ones], np.int64)
+        batch = QueryBatch(
+            cells,
+            wanted.cell[rows],
+            np.full(len(rows), wanted.column),
+            wanted.low[rows],
+            wanted.high[rows],
+            np.array([each.threshold for each in open_ones], np.int64),
+            repeats=np.array([each.repeats for each in open_ones], np.int64),
+            about=risky(about(1 - len(open_ones) / total), care),
+        )
+        answers = yield batch
+        if answers.epsilon is not None:
+            book.priced(float(np.median(answers.epsilon)))
+        _hear(facts, open_ones, answers)
+        still = []
+        for each in open_ones:
+            if each.lead() >= each.nats:
+                results[each.number] = each.result()
+            else:
+                still.append(each)
+        open_ones = still
+    return results
+
+
+def _hear(facts: PublicFacts, decisions: list[_Decision], answers: Answers) -> None:
+    """Weigh a round of answers, those over as many counts together."""
+    ends = np.cumsum([each.repeats for each in decisions])
+    by_most: dict[int, list[int]] = {}
+    for place, each in enumerate(decisions):
+        by_most.setdefault(each.most, []).append(place)
+    for most, places in by_most.items():
+        mine = [decisions[place] for place in places]
+        values = np.concatenate(
+            [
+                answers.values[ends[place] - decisions[place].repeats : ends[place]]
+                for place in places
+            ]
+        )
+        epsilon: Any = answers.epsilon
+        if isinstance(epsilon, np.ndarray):
+            epsilon = epsilon[places]
+        told = row_loglik(
+            facts.claim,
+            np.broadcast_to(np.arange(most + 1), (len(mine), most + 1)),
+            np.array([each.threshold for each in mine], np.int64),
+            facts.records,
+            Answers(values, np.array([each.repeats for each in mine], np.int64), epsilon),
+        )
+        for each, row in zip(mine, told, strict=True):
+            each.loglik = each.loglik + row
+            each.drawn += each.repeats

@@ -1,0 +1,111 @@
+"""The paper's binary searches, to the last query (NOTES, section 3).
+
+Written once for every group size: k = 0 is the unprotected search, in which no answer is
+ever noisy. No answer is remembered; a repeated question is asked and counted again. Trivial
+thresholds are skipped under protection and asked without it, as the paper counts them.
+"""
+
+from __future__ import annotations
+
+from thinveil.attacker.engines import hidden
+from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
+from thinveil.attacker.terms import Axis, Rules, Search, Values, contradiction
+
+
+def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
+    """Find the exact number of records in a range that holds at most `most` of them.
+
+    Looks for the smallest threshold that is answered by an exact 0: it is c + k. Where
+    c + k reaches n that boundary is missing, and the lower one, c - k - 1, decides.
+    """
+    n, k = rules.n, rules.k
+    if rules.hidden:
+        return (yield from hidden.count(rules, low, high, most))
+    lo, hi = 0, min(most + max(k, 1), n)
+    while lo <= hi:
+        mid = (lo + hi) // 2
+        zone = (yield low, high, mid) if mid < n else BELOW
+        if zone == BELOW:
+            if mid == 0 and not rules.free:
+                return 0  # with k > 0 no count explains this but a predicate that is never true
+            if (yield low, high, mid - 1) != BELOW:
+                break
+            hi = mid - 1
+        elif zone == NOISY:
+            lo, hi = mid + 1, min(hi, mid + 2 * k)
+        else:
+            lo = mid + 1
+    else:
+        raise contradiction()
+    if mid < n or most <= n - k:
+        return mid - k
+    fewest = n - k
+    while fewest < most:
+        t = (fewest + most) // 2
+        if (yield low, high, t - k) == ABOVE:
+            fewest = t + 1
+        else:
+            most = t
+    return fewest
+
+
+def values(rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
+    """Find all values of s records, the largest first, each with its count.
+
+    They are added to `found` as they come, for those who look on.
+    """
+    lower, upper = axis.limits
+    start = lower if rules.bounded else lower - 1
+    top = upper + 1
+    while s:
+        value = yield from largest(rules, axis, start, top, s)
+        if rules.bounded and value <= lower:
+            left = 0
+        else:
+            left = yield from count(rules, start, value, s - 1)
+        found.append((value, s - left))
+        s, top = left, value
+    return found
+
+
+def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[int]:
+    """Find the largest value of s records: the smallest cut with all s below it, less one.
+
+    In a bounded universe, what is known without asking is not asked: a curator would
+    answer such a constant predicate exactly.
+    """
+    n, k = rules.n, rules.k
+    lo, hi = start, top
+    none, every = axis.limits if rules.bounded else (start - 1, top)
+    if s + k <= n:
+        b = s + k - 1
+        while lo <= hi:
+            mid = (lo + hi) // 2
+            if mid <= none or (mid <= every and (yield start, mid, b) == BELOW):
+                lo = mid + 1
+            elif mid - 1 <= none or (yield start, mid - 1, b) == BELOW:
+                return mid - 1
+            elif lo == hi:
+                break  # what was below before is not below now
+            else:
+                hi = mid
+        raise contradiction()
+    if rules.hidden:
+        return (yield from hidden.largest(rules, start, min(top, every + 1), s))
+    b = s - 1 - k
+    while lo <= hi:
+        mid = (lo + hi) // 2
+        if mid - 1 > none and (mid - 1 > every or (yield start, mid - 1, b) == ABOVE):
+            hi = mid - 1
+        elif mid > every or (mid > none and (yield start, mid, b) == ABOVE):
+            return mid - 1
+        else:
+            lo = mid + 1
+    raise contradiction()
+
+
+def only(rules: Rules, axis: Axis) -> Search[int]:
+    """Find the value of one known record."""
+    lower, upper = axis.limits
+    start = lower if rules.bounded else lower - 1
+    return largest(rules, axis, start, upper + 1, 1)

@@ -1,0 +1,252 @@
+"""One attribute of all groups of records at a time, by what was learned of it before.
+
+The histogram of the attribute is known, so only values that occur are looked for, and those that
+are used up are not. Groups take their turn while others still run: what is found of the first
+makes predictions for the next.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.beliefs.contexts import Mixer
+from thinveil.attacker.engines.histograms import Histogram
+from thinveil.attacker.engines.splitting import Splits
+from thinveil.attacker.fixed_order import shuffled
+from thinveil.attacker.terms import Rules
+from thinveil.language.queries import Codes, Floats
+
+CELLS: Final = 64
+"""Into about how many cells a large domain is cut for predictions; finer within them."""
+LEVELS: Final = 32
+"""The most values that an attribute keeps as a context; more are put together."""
+_BINS: Final = 16
+_RENEW: Final = 0.08  # predictions are renewed when so many more records are known
+_FEWEST: Final = 48
+_LARGE: Final = 64
+
+
+def binned(counts: Codes | Floats, bins: int) -> Codes:
+    """Put neighbouring values together in about so many bins that hold about as many records.
+
+    A value that many records share has a bin of its own; the others share the rest.
+
+    >>> binned(np.array([50, 1, 1, 3, 2, 1]), 3).tolist()
+    [0, 1, 1, 1, 2, 2]
+    """
+    heavy = np.zeros(len(counts), np.bool_)
+    while True:
+        free = bins - int(np.count_nonzero(heavy))
+        rest = float(counts[~heavy].sum())
+        more = ~heavy & (counts * max(free, 1) > rest)
+        if free < 2 or not more.any():
+            break
+        heavy |= more
+    light = np.where(heavy, 0, counts)
+    middle = np.cumsum(light) - light / 2
+    raw = np.floor(middle / max(rest, 1e-300) * max(free, 1)).astype(np.int64)
+    new = np.ones(len(counts), np.bool_)
+    new[1:] = (raw[1:] != raw[:-1]) | heavy[1:] | heavy[:-1]
+    return np.cumsum(new) - 1
+
+
+def _turns(sizes: Codes) -> Codes:
+    """Return the order of groups: large ones first, the rest mixed, so that early ones are typical.
+
+    Mixing is a fixed shuffle: the same groups always come in the same order.
+    """
+    mixed = shuffled(len(sizes))
+    rank = np.where(sizes >= max(int(sizes.sum()) // _LARGE, 2), -sizes, 0)
+    return mixed[np.argsort(rank[mixed], kind="stable")]
+
+
+class Stage(Splits):
+    """The search for one attribute in groups of records that agree on all earlier ones.
+
+    One in `at_first` groups is searched before anything is learned.
+
+    Args:
+        rules: What thresholds tell.
+        histogram: The attribute's values in the whole table.
+        sizes: The records of each group.
+        contexts: For each earlier attribute, the number of each group's value (or bin).
+    """
+
+    at_first = 16
+
+    def __init__(
+        self, rules: Rules, histogram: Histogram, sizes: Codes, contexts: list[Codes]
+    ) -> None:
+        super().__init__(rules)
+        self.histogram = histogram
+        self.sizes = sizes
+        counts = histogram.counts
+        values = len(counts)
+        self._cell = np.arange(values) if values <= 2 * CELLS else binned(counts, CELLS)
+        cells = int(self._cell[-1]) + 1
+        self._edge = np.searchsorted(self._cell, np.arange(cells + 1))
+        self._steps = max(1, int(np.ceil(np.log2(cells + 1))))
+        self._value_steps = max(1, int(np.ceil(np.log2(values + 1))))
+        self.mixer = Mixer(contexts, np.bincount(self._cell, counts, cells).astype(np.int64))
+        self._cumulated = np.zeros((len(sizes), cells + 1), np.float32)
+        self._left = counts.copy()
+        self._below = np.concatenate([[0], np.cumsum(counts)])
+        self._later = counts.copy()  # what is left when all waves that are over are taken away
+        self._waves = np.concatenate([[0], np.cumsum(counts)])
+        self._wave = np.full(len(sizes), -1)
+        self._ahead: list[int] = []  # the records of each wave that have no value yet
+        self._held: list[list[tuple[Codes, Codes, Codes]]] = []
+        self._order = _turns(sizes)
+        self._next = 0
+        self.flying = 0  # records searched now
+        self._groups = 0  # and their groups
+        self.settled = 0
+        self._found: list[tuple[Codes, Codes, Codes]] = []
+        self.open = sizes.copy()
+
+    # -- groups take their turn ------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is left to find."""
+        return self.settled < self.rules.n
+
+    def room(self) -> int:
+        """Return how many groups may take their turn now: as many as are over, about.
+
+        Counted in records as well: a large group is worth many small ones.
+        """
+        groups, over = len(self.sizes), self._next - self._groups
+        by_group = max(groups // self.at_first, _FEWEST, over) - self._groups
+        by_record = max(self.rules.n // self.at_first, _FEWEST, self.settled) - self.flying
+        if self.flying and (by_group < over // 16 or by_record < self.settled // 16):
+            return 0
+        if by_group <= 0 or by_record <= 0:
+            return 0
+        ahead = self.sizes[self._order[self._next : self._next + by_group]]
+        return max(int(np.searchsorted(np.cumsum(ahead), by_record, side="right")), 1)
+
+    def advance(self) -> None:
+        """Let further groups take their turn, predicted by what is known now."""
+        while self._next < len(self.sizes) and (many := self.room()):
+            self._begin(self._order[self._next : self._next + many])
+
+    def _begin(self, groups: Codes) -> None:
+        self._next += len(groups)
+        many = int(self.sizes[groups].sum())
+        self.flying += many
+        self._groups += len(groups)
+        self._wave[groups] = len(self._ahead)
+        self._ahead.append(many)
+        self._held.append([])
+        if self.mixer.waiting > max(_RENEW * self.mixer.records, 32):
+            self.mixer.refresh()
+        rows = self.mixer.predict(groups)
+        np.cumsum(rows, axis=1, out=rows)
+        self._cumulated[groups, 1:] = rows
+        last = np.full(len(groups), len(self._left))
+        self.add(groups, np.zeros(len(groups), np.int64), last, self.sizes[groups])
+
+    # -- nodes -----------------------------------------------------------------------------
+
+    def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
+        """Cut where half of the belief lies on either side."""
+        first, end, size = self.first[nodes], self.end[nodes], self.size[nodes]
+        cut, chance = np.empty_like(first), np.empty(len(nodes))
+        left, right = self._cell[first], self._cell[end - 1] + 1
+        coarse = np.flatnonzero(right - left > 1)
+        if len(coarse):
+            at, chance[coarse] = self._coarse(
+                self.owner[nodes[coarse]], left[coarse], right[coarse]
+            )
+            cut[coarse] = self._edge[at]
+        fine = np.flatnonzero(right - left <= 1)
+        if len(fine):
+            cut[fine], chance[fine] = self._fine(first[fine], end[fine])
+        below = self._below
+        low = np.maximum(size - (below[end] - below[cut]), 0)
+        high = np.minimum(size, below[cut] - below[first])
+        return cut, chance, low, high
+
+    def _coarse(self, group: Codes, left: Codes, right: Codes) -> tuple[Codes, Floats]:
+        """Halve a group's own prediction over cells."""
+        table = self._cumulated
+        start = table[group, left].astype(np.float64)
+        whole = table[group, right] - start
+        target = start + 0.5 * whole
+        low, high = left + 1, right - 1  # the cut lies strictly inside
+        for _ in range(self._steps):
+            middle = (low + high) // 2
+            reached = table[group, middle] >= target
+            high = np.where(reached, middle, high)
+            low = np.where(reached, low, np.minimum(middle + 1, right - 1))
+        at = high
+        before = np.maximum(at - 1, left + 1)
+        here, lower = table[group, at] - start, table[group, before] - start
+        nearer = np.abs(lower - 0.5 * whole) < np.abs(here - 0.5 * whole)
+        at = np.where(nearer, before, at)
+        share = np.where(nearer, lower, here)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = share / whole
+        return at, np.where(whole > 0, chance, 0.5)
+
+    def _fine(self, first: Codes, end: Codes) -> tuple[Codes, Floats]:
+        """Halve what later waves have to find of the attribute's values, and this one too."""
+        below = self._waves
+        start, whole = below[first], below[end] - below[first]
+        target = start + whole / 2
+        cut = np.searchsorted(below, target, side="left")
+        cut = np.minimum(np.maximum(cut, first + 1), end - 1)
+        before = np.maximum(cut - 1, first + 1)
+        nearer = np.abs(below[before] - target) < np.abs(below[cut] - target)
+        cut = np.where(nearer, before, cut)
+        return cut, (below[cut] - start) / np.maximum(whole, 1)
+
+    def settle(self, nodes: Codes) -> None:
+        """Note records whose value is found; a wave is learned from when all of it is over.
+
+        Values with short ways are found first: half a wave would not be typical.
+        """
+        owner, value, size = self.owner[nodes], self.first[nodes], self.size[nodes]
+        np.subtract.at(self._left, value, size)
+        np.subtract.at(self.open, owner, size)
+        self._groups -= int(np.count_nonzero(self.open[np.unique(owner)] == 0))
+        many = int(size.sum())
+        self.settled += many
+        self.flying -= many
+        self._below = np.concatenate([[0], np.cumsum(self._left)])
+        waves = self._wave[owner]
+        for wave in np.unique(waves).tolist():
+            mine = waves == wave
+            self._held[wave].append((owner[mine], value[mine], size[mine]))
+            self._ahead[wave] -= int(size[mine].sum())
+            if not self._ahead[wave]:
+                self._over(wave)
+
+    def _over(self, wave: int) -> None:
+        """Learn from a wave of groups."""
+        owner, value, size = _joined(self._held[wave])
+        self._found.append((owner, value, size))
+        self._held[wave] = []
+        self.mixer.learn(owner, self._cell[value], size)
+        np.subtract.at(self._later, value, size)
+        self._waves = np.concatenate([[0], np.cumsum(self._later)])
+
+    def found(self) -> tuple[Codes, Codes, Codes]:
+        """Return group, place of the value and number of records of all that is found."""
+        group, value, size = _joined([*self._found, *(one for each in self._held for one in each)])
+        order = np.lexsort((value, group))
+        return group[order], value[order], size[order]
+
+
+def _joined(parts: list[tuple[Codes, Codes, Codes]]) -> tuple[Codes, Codes, Codes]:
+    none = np.empty(0, np.int64)
+    if not parts:
+        return none, none, none
+    return (
+        np.concatenate([each[0] for each in parts]),
+        np.concatenate([each[1] for each in parts]),
+        np.concatenate([each[2] for each in parts]),
+    )

@@ -1,0 +1,263 @@
+"""The thrifty attack: the fewest questions, by asking about many groups at once.
+
+A count that could still be one of a few values becomes a variable of a sliding window
+(`windows`). A question then asks for the number of records in a union of boxes, one box a
+variable, so that its three answers are about equally likely; no single record's box can do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.beliefs.count_zones import Counts
+from thinveil.attacker.engines.group_testing import Pools
+from thinveil.attacker.engines.histograms import Columns, Histogram
+from thinveil.attacker.engines.splitting import Splits
+from thinveil.attacker.engines.stages import Stage
+from thinveil.attacker.engines.windows.windows import Windows
+from thinveil.attacker.terms import Axis, Rules
+from thinveil.errors import UsageError
+from thinveil.language.queries import Codes, Floats
+
+STATES: Final = 1024
+"""How many hypotheses a window weighs, unless the user says otherwise."""
+WINDOWS: Final = 512
+"""How many windows ask side by side, unless the user says otherwise."""
+BOXES: Final = 256
+"""The most boxes in one question: longer predicates are a burden to whoever answers them."""
+_VALUES: Final = 5  # a count of so many possible values goes into a window
+_EXCEPTION: Final = 0.3  # where an exception is less likely than this, many are tested at once
+_SHARE: Final = 8  # columns share the windows out
+
+
+@dataclass(frozen=True, slots=True)
+class Thrift:
+    """How much the thrifty attack thinks about each question.
+
+    Args:
+        states: Hypotheses in each window: more cost time and save questions.
+        windows: Windows side by side: more save rounds and cost some questions.
+        boxes_only: Whether to ask about single boxes, never about unions.
+        plain: Whether to run the kernels uncompiled, even where they could be compiled.
+    """
+
+    states: int = STATES
+    windows: int = WINDOWS
+    boxes_only: bool = False
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (
+            ("--effort", self.states, 16, 65536),
+            ("--windows", self.windows, 1, 65536),
+        ):
+            if type(value) is not int or not least <= value <= most:
+                raise UsageError(f"{name} must be a whole number between {least} and {most:,}")
+
+
+class Windowed(Splits):
+    """Splits whose counts go into windows as soon as they have few possible values left.
+
+    Boxes of one question must be disjoint, so nodes may belong to different pools of windows:
+    only those of one pool are asked about together.
+    """
+
+    pools: list[Windows]
+
+    def pool(self, nodes: Codes) -> Codes:
+        """Return the pool that each node belongs to."""
+        return np.zeros(len(nodes), np.int64)
+
+    def starved(self) -> bool:
+        """Return whether windows should make do with what they have: little will be added."""
+        return True
+
+    def open_pools(self, thrift: Thrift, many: int = 1, windows: int | None = None) -> None:
+        """Begin with empty windows."""
+        rules = self.rules
+        self.counts = Counts(rules, patient=True)
+        self.pools = [
+            Windows(
+                records=rules.n,
+                k=rules.k,
+                hidden=rules.hidden,
+                windows=windows or thrift.windows,
+                states=thrift.states,
+                most_boxes=1 if thrift.boxes_only else BOXES,
+                plain=thrift.plain,
+            )
+            for _ in range(many)
+        ]
+        self._low = np.empty(1024, np.int64)
+        self._price = np.empty((1024, _VALUES))
+        self._tests = Pools(BOXES)
+        self._testing = not thrift.boxes_only and not rules.hidden
+        self._exception = np.empty(1024)  # how likely a test is to find one
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is anything to ask."""
+        some = len(self.counts) or len(self._tests) or any(pool.busy for pool in self.pools)
+        return bool(some)
+
+    def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Begin to count; where "none" or "all" is nearly certain, test many for exceptions."""
+        mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
+        size = high - low + 1
+        ends = np.cumsum(size)
+        none = np.where(low == 0, mass[ends - size], 0.0)
+        every = np.where(high == self.size[nodes], mass[ends - 1], 0.0)
+        sure = (np.maximum(none, every) > 1 - _EXCEPTION) & self._testing
+        self.counts.begin(nodes[~sure], low[~sure], high[~sure], mass[np.repeat(~sure, size)])
+        if sure.any():
+            mine = nodes[sure]
+            self._grow(mine)
+            self._low[mine] = np.where(none > every, 0, self.size[nodes])[sure]
+            self._exception[mine] = 1 - np.maximum(none, every)[sure]
+            self._tests.add(mine)
+
+    def _tested(self, zone: Codes) -> tuple[Codes, Codes]:
+        """Take in tests; return nodes without exceptions and their counts. Others are counted."""
+        nodes, held, _ = self._tests.learn(self.rules.some(zone), np.zeros(len(zone), np.bool_))
+        odds = self._exception[nodes]
+        self.charge(nodes, -np.log2(np.where(held, odds, 1 - odds)))
+        hot = nodes[held]
+        if len(hot):
+            none = self._low[hot] == 0
+            low, high = none.astype(np.int64), self.size[hot] - ~none
+            mass = self.spread.prior(self.size[hot], self.chance[hot], low, high)
+            self.counts.begin(hot, low, high, mass)
+        return nodes[~held], self._low[nodes[~held]]
+
+    def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Put counts of few values into windows; larger ones are narrowed down first."""
+        one = self.size[nodes] == 1
+        if one.any():
+            chance = self.chance[nodes[one]]
+            mass = np.stack([1 - chance, chance], axis=1)
+            self._offer(nodes[one], low[one], mass, np.ones(len(mass), np.int64))
+        if not one.all():
+            self._count(nodes[~one], low[~one], high[~one])
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Move counts that have few possible values left from single questions to windows."""
+        if self.rules.hidden:
+            return  # there may be gaps between the values left
+        nodes, low, size, mass, cost = self.counts.take(_VALUES)
+        if len(nodes):
+            self.charge(nodes, cost)
+            self._offer(nodes, low, mass, size - 1)
+
+    def _offer(self, nodes: Codes, low: Codes, mass: Floats, most: Codes) -> None:
+        """Give variables to the windows."""
+        self._grow(nodes)
+        self._low[nodes] = low
+        with np.errstate(divide="ignore"):
+            self._price[nodes, : mass.shape[1]] = -np.log2(mass / mass.sum(axis=1, keepdims=True))
+        if len(self.pools) == 1:
+            self.pools[0].offer(nodes, low, most, mass)
+            return
+        pool = self.pool(nodes)
+        for each in np.unique(pool).tolist():
+            mine = pool == each
+            self.pools[each].offer(nodes[mine], low[mine], most[mine], mass[mine])
+
+    def _grow(self, nodes: Codes) -> None:
+        """Make room for what is noted of nodes."""
+        top, old = int(nodes.max()) + 1, len(self._low)
+        if top > old:
+            more = max(top, 2 * old) - old
+            self._low = np.concatenate([self._low, np.empty(more, np.int64)])
+            self._price = np.concatenate([self._price, np.empty((more, _VALUES))])
+            self._exception = np.concatenate([self._exception, np.empty(more)])
+
+    def unions(self) -> tuple[Codes, Codes, Codes]:
+        """Return where questions begin among the nodes, the nodes, and thresholds."""
+        final = self.starved()
+        sizes, nodes, thresholds = [], [], []
+        self._asked: list[tuple[Windows, int]] = []
+        for pool in self.pools:
+            if pool.busy:
+                offsets, some, threshold = pool.questions(final)
+                self._asked.append((pool, len(threshold)))
+                sizes.append(np.diff(offsets))
+                nodes.append(some)
+                thresholds.append(threshold)
+        self._tests_asked = 0
+        if len(self._tests):
+            kind = self.owner if len(self.pools) > 1 else np.zeros(len(self._low), np.int64)
+            offsets, some = self._tests.questions(self._exception, kind, False)
+            self._tests_asked = len(offsets) - 1
+            sizes.append(np.diff(offsets))
+            nodes.append(np.where(self._low[some] == 0, some, ~some))
+            thresholds.append(np.full(self._tests_asked, self.rules.threshold(0)))
+        if len(self.counts):
+            row, threshold = self.counts.ask()
+            sizes.append(np.ones(len(row), np.int64))
+            nodes.append(self.counts.key[row])
+            thresholds.append(threshold)
+        ends = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return ends, np.concatenate(nodes), np.concatenate(thresholds)
+
+    def learn(self, zone: Codes) -> None:
+        """Take in the zones of the questions asked last."""
+        told, counts = [], []
+        start = 0
+        for pool, asked in self._asked:
+            nodes, values = pool.learn(zone[start : start + asked])
+            start += asked
+            self.charge(nodes, self._price[nodes, values])
+            told.append(nodes)
+            counts.append(self._low[nodes] + values)
+        if self._tests_asked:
+            nodes, count = self._tested(zone[start : start + self._tests_asked])
+            told.append(nodes)
+            counts.append(count)
+        start += self._tests_asked
+        if len(zone) > start:
+            nodes, count, cost = self.counts.tell(zone[start:])
+            self.charge(nodes, cost)
+            told.append(nodes)
+            counts.append(count)
+        self._hand_over()
+        self.split(np.concatenate(told), np.concatenate(counts))
+
+
+class ThriftyStage(Windowed, Stage):
+    """The search for one attribute in all groups, by windows."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        histogram: Histogram,
+        sizes: Codes,
+        contexts: list[Codes],
+        thrift: Thrift,
+    ) -> None:
+        super().__init__(rules, histogram, sizes, contexts)
+        self.open_pools(thrift)
+
+    def room(self) -> int:
+        """Return how many groups may take their turn: no more than the windows have room for."""
+        return min(super().room(), max(self.pools[0].room, 0))
+
+    def starved(self) -> bool:
+        """Return whether few groups or none will be added for a while."""
+        return self._next >= len(self.sizes) or not super().room()
+
+
+class ThriftyColumns(Windowed, Columns):
+    """The search for the values of whole columns, each column by windows of its own."""
+
+    def __init__(self, rules: Rules, axes: Sequence[Axis], thrift: Thrift) -> None:
+        super().__init__(rules, axes)
+        self.open_pools(thrift, len(axes), max(thrift.windows // _SHARE, 1))
+
+    def pool(self, nodes: Codes) -> Codes:
+        """Return the column of each node."""
+        return self.owner[nodes]

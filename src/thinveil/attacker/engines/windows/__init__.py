@@ -1,0 +1,1 @@
+"""Sliding windows: many unknown counts, learned by questions about their sums."""

@@ -1,0 +1,1 @@
+"""What answers tell, and when enough was heard."""

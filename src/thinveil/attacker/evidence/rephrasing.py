@@ -1,0 +1,256 @@
+"""Asking the same in ever new words, against curators who cache their answers.
+
+A curator who caches gives the same words the same answer, so repeating them tells nothing.
+But a range that holds no record may be added to any predicate, or left out of it: the words
+change, the meaning stays. In an unbounded universe such ranges are known from the start. In a
+bounded one the attack looks for one first, and asks each of many nested ranges once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from thinveil.attacker.evidence.error_budget import Care, Empty
+from thinveil.attacker.evidence.reading import risky, row_loglik
+from thinveil.errors import Undecided, UsageError
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import (
+    WHOLE,
+    About,
+    Answers,
+    Cells,
+    Codes,
+    Flags,
+    Floats,
+    QueryBatch,
+)
+from thinveil.language.schema import INFINITE, LIMIT, MISSING
+
+_T = TypeVar("_T")
+
+_NESTED: Final = 512
+_FEWEST: Final = 64
+_TAILS: Final = (2, 4, 8, 16)
+_LENGTHS: Final = 4096
+
+
+def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, care: Care) -> QueryBatch:
+    """Return a batch that asks each question so many times, never in the same words.
+
+    Not even a later test of the same question uses the same words again: a cached answer
+    would be taken for one drawn at the loss that is offered then.
+
+    Args:
+        facts: What is public.
+        batch: The questions, each about one box.
+        repeats: How many answers each question wants.
+        care: Knows which words were used before in this attack.
+
+    Raises:
+        UsageError: In a bounded universe, no range is known to be empty.
+        Undecided: All words that it offers are used up.
+    """
+    row = np.repeat(np.arange(batch.questions), repeats)
+    word = care.new_words(len(row)) + np.arange(len(row))
+    if facts.claim.universe == "bounded":
+        if care.empty is None:
+            raise UsageError(
+                "the curator caches its answers, this mechanism needs repeated ones, and in a "
+                "bounded universe no range is known to be empty"
+            )
+        return _without(batch, row, care.empty, word)
+    return _beyond(batch, row, LIMIT + 2 * word)
+
+
+def _beyond(batch: QueryBatch, row: Codes, beyond: Codes) -> QueryBatch:
+    """Add to each question a range of codes that no value has: they end below 2^62."""
+    cells = batch.cells
+    cell, column = np.repeat(batch.cell[row], 2), np.repeat(batch.column[row], 2)
+    low, high = np.repeat(batch.low[row], 2), np.repeat(np.minimum(batch.high[row], LIMIT), 2)
+    extra = np.arange(len(cell)) % 2 == 1
+    low[extra], high[extra] = beyond, beyond + 1
+    if (whole := column == WHOLE).any():
+        # the whole of a cell is varied by the whole of another cell, which is empty
+        names = beyond[whole[extra]]
+        shape = len(names), len(cells.columns)
+        ends = np.full(shape, MISSING), np.full(shape, INFINITE)
+        ends[0][:, 0], ends[1][:, 0] = names, names + 1
+        cell[extra & whole] = len(cells) + np.arange(len(names))
+        inside = np.minimum(cells.high, LIMIT)
+        cells = Cells(cells.columns, np.vstack([cells.low, ends[0]]), np.vstack([inside, ends[1]]))
+    return QueryBatch(
+        cells,
+        cell,
+        column,
+        low,
+        high,
+        batch.threshold[row],
+        offsets=np.arange(0, len(cell) + 1, 2),
+        about=batch.about,
+    )
+
+
+def _without(batch: QueryBatch, row: Codes, empty: Empty, word: Codes) -> QueryBatch:
+    """Leave part of an empty range out of each question, and add what lies outside of it."""
+    first, end = _part(empty, word)
+    columns = sorted({*batch.columns(), empty.column})
+    low, high = (ends[row] for ends in batch.ranges(columns))
+    place = columns.index(empty.column)
+    start, stop = low[:, place], high[:, place]
+    left, right = np.maximum(first, start), np.maximum(np.minimum(end, stop), start)
+    apart = left >= right  # nothing of the part lies inside: the question stays whole
+    pieces = [
+        (low, high, start, np.where(apart, stop, left)),
+        (low, high, np.where(apart, stop, right), stop),
+        (None, None, first, np.minimum(end, start)),
+        (None, None, np.maximum(first, stop), end),
+    ]
+    boxes = [_box(*piece, place, low.shape) for piece in pieces]
+    kept = np.stack([box[2] for box in boxes], axis=1)
+    nothing = ~kept.any(axis=1)  # the question lies inside the part: so it is empty as well
+    boxes[2][0][nothing, place], boxes[2][1][nothing, place] = first[nothing], end[nothing]
+    kept[nothing, 2] = True
+    lows = np.stack([box[0] for box in boxes], axis=1)[kept]
+    highs = np.stack([box[1] for box in boxes], axis=1)[kept]
+    return QueryBatch(
+        Cells(tuple(columns), lows, highs),
+        np.arange(len(lows)),
+        np.full(len(lows), WHOLE),
+        np.full(len(lows), MISSING),
+        np.full(len(lows), INFINITE),
+        batch.threshold[row],
+        offsets=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]),
+        about=batch.about,
+    )
+
+
+def _box(
+    low: Codes | None, high: Codes | None, start: Codes, stop: Codes, place: int, shape: Any
+) -> tuple[Codes, Codes, Flags]:
+    """Return boxes with one range replaced, and which of them hold anything."""
+    lows = np.full(shape, MISSING) if low is None else low.copy()
+    highs = np.full(shape, INFINITE) if high is None else high.copy()
+    lows[:, place], highs[:, place] = start, stop
+    return lows, highs, (start < stop) & (lows < highs).all(axis=1)
+
+
+def _part(empty: Empty, word: Codes) -> tuple[Codes, Codes]:
+    """Return part number `word` of an empty range: all short ones first, then longer ones."""
+    size = empty.high - empty.low
+    lengths = np.arange(1, min(size, _LENGTHS) + 1)
+    before = np.cumsum(size - lengths + 1)
+    if word[-1] >= before[-1]:
+        raise Undecided(
+            "no usable difference was found: the curator caches its answers, and the range that "
+            f"is known to be empty offers no more than {int(before[-1]):,} different wordings"
+        )
+    place = np.searchsorted(before, word, side="right")
+    start = empty.low + word - np.where(place > 0, before[np.maximum(place - 1, 0)], 0)
+    return start, start + lengths[place]
+
+
+def worded(
+    facts: PublicFacts,
+    care: Care,
+    attack: Generator[QueryBatch, Answers, _T],
+    nothing: Callable[[], Any] = lambda: None,
+) -> Generator[QueryBatch, Answers, _T]:
+    """Run an attack, after looking for an empty range where it will need one for its words.
+
+    Args:
+        facts: What is public.
+        care: Keeps the range that was found.
+        attack: The attack.
+        nothing: Returns what is known before the attack has begun.
+    """
+    if facts.policies.cache and not facts.claim.reads_exactly and facts.claim.universe == "bounded":
+        care.empty = yield from find_empty(facts, care, nothing)
+    return (yield from attack)
+
+
+def find_empty(
+    facts: PublicFacts, care: Care, nothing: Callable[[], Any] = lambda: None
+) -> Generator[QueryBatch, Answers, Empty]:
+    """Find a range that holds no record, by one question on each of many nested ranges.
+
+    If the innermost range held a record, all would. Each question is asked once, so a cache
+    does not matter, and together they are a test as good as repeats of one question.
+
+    Raises:
+        Undecided: No column has an empty range at either end that is wide enough.
+    """
+    claim = facts.claim
+    if claim.hides_direction and not claim.counts:
+        raise _no_words()
+    sized = sorted(
+        ((attribute.size or 0, column) for column, attribute in enumerate(facts.schema)),
+        reverse=True,
+    )
+    for size, column in sized:
+        attribute = facts.schema[column]
+        lower, upper = attribute.lower, attribute.upper
+        if lower is None or upper is None or size < 2 * _FEWEST:
+            continue
+        for share in _TAILS:
+            nested = min(_NESTED, (upper + 1 - lower) // share // 2)
+            if nested < _FEWEST:
+                break
+            tail = (upper + 1 - lower) // share
+            inner = np.arange(nested)
+            for low, high in (
+                (upper + 1 - tail + inner, np.full(nested, upper + 1)),
+                (np.full(nested, lower), lower + tail - inner),
+            ):
+                about = About(f"looking for an empty range: {attribute.name}", 0.0, nothing)
+                if (yield from _holds_none(facts, care, column, low, high, about)):
+                    return Empty(column, int(low[-1]), int(high[-1]))
+    raise _no_words()
+
+
+def _no_words() -> Undecided:
+    return Undecided(
+        "no usable difference was found: the curator caches its answers, this mechanism needs "
+        "repeated ones, and no range was found to be empty that could change the words"
+    )
+
+
+def _holds_none(
+    facts: PublicFacts, care: Care, column: int, low: Codes, high: Codes, about: About
+) -> Generator[QueryBatch, Answers, bool]:
+    """Test whether the last of nested ranges, from wide to narrow, holds no record."""
+    claim, n, k = facts.claim, facts.records, facts.claim.reach
+    many = len(low)
+    thresholds = [(k, 1)]
+    if claim.hides_direction:
+        thresholds.append((k - 1, 2 * k))  # rules out counts that are far above
+    b = np.repeat([threshold for threshold, _ in thresholds], many)
+    other = np.repeat([count for _, count in thresholds], many)
+    answers = yield QueryBatch(
+        Cells.everything(),
+        np.zeros(len(b), np.int64),
+        np.full(len(b), column),
+        np.tile(low, len(thresholds)),
+        np.tile(high, len(thresholds)),
+        b,
+        about=risky(about, care),
+    )
+    told = row_loglik(claim, np.stack([np.zeros_like(other), other], axis=1), b, n, answers)
+    lead = (told[:, 0] - told[:, 1]).reshape(len(thresholds), many)
+    return bool(_least(lead) >= care.nats(1))
+
+
+def _least(lead: Floats) -> float:
+    """Return the least that nested questions speak for none, whatever the truth may be.
+
+    Counts fall from range to range. Where both tests are asked, the wider ranges may hold so
+    many that the second test is the one to fail, up to some range, and the first from there.
+    """
+    if len(lead) == 1:
+        return float(lead[0].sum())
+    first, second = lead
+    from_here = np.concatenate([[0.0], np.cumsum(first[::-1])])[::-1]
+    up_to_here = np.concatenate([[0.0], np.cumsum(second)])
+    return float((from_here + up_to_here).min())

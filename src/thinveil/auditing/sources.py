@@ -1,0 +1,185 @@
+"""Where the data is: in a file, in a database, behind a service, or with somebody's own target."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from thinveil.auditing.targets import Target
+from thinveil.curator.database.addresses import shown
+from thinveil.curator.tables.dataset import Dataset, Held
+from thinveil.curator.tables.files import load
+from thinveil.curator.tables.people import people
+from thinveil.errors import UsageError
+from thinveil.language.plugins import target_maker, target_names
+from thinveil.language.schema import Schema
+
+Kind = Literal["people", "file", "database", "service", "plugin"]
+ENGINES: Final = ("auto", "memory", "duckdb")
+"""What counts the records of a file."""
+
+TOKEN: Final = "THINVEIL_TOKEN"
+"""The environment variable with an analyst's token."""
+
+_SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
+_DATABASE: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
+_PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
+_log = logging.getLogger(__name__)
+_IN_MEMORY: Final = {"csv": 16, "parquet": 40}
+"""How many times the size of a file its table may need while it is read."""
+
+
+def kind_of(source: str | None, engine: str = "auto") -> Kind:
+    """Tell what an address means.
+
+    >>> kind_of(None), kind_of("people.csv"), kind_of("postgresql://host/db")
+    ('people', 'file', 'database')
+    >>> kind_of("http://127.0.0.1:8321"), kind_of("data/*.parquet")
+    ('service', 'database')
+
+    Raises:
+        UsageError: It starts with a word that nobody here knows.
+    """
+    if engine not in ENGINES:
+        raise UsageError(f"--engine is one of {', '.join(ENGINES)}")
+    if source is None:
+        return "people"
+    if _SERVICE.match(source):
+        return "service"
+    if _DATABASE.match(source):
+        return "database"
+    path = Path(source)
+    if (plugin := _PLUGIN.match(source)) and not path.exists() and plugin[1] in target_names():
+        return "plugin"
+    if path.is_dir() or (re.search(r"[*?\[]", source) and not path.exists()):
+        return "database"
+    if path.exists():
+        return "database" if engine == "duckdb" or _too_large(path, engine) else "file"
+    if scheme := _SCHEME.match(source):
+        raise UsageError(
+            f"{scheme[1]}:// is not known here: use a file, http://, https://, postgresql://, "
+            f"duckdb://, sqlite:// or spark://{_plugins()}"
+        )
+    return "file"
+
+
+def _plugins() -> str:
+    names = target_names()
+    return f", or {':ADDRESS, '.join(names)}:ADDRESS" if names else ""
+
+
+def _too_large(path: Path, engine: str) -> bool:
+    """Tell whether a file would take more than half of the machine's memory."""
+    if engine == "memory" or not path.is_file():
+        return False
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return False
+    kind = "parquet" if path.suffix.lower() in (".parquet", ".pq") else "csv"
+    return path.stat().st_size * _IN_MEMORY[kind] > memory // 2
+
+
+def opened(
+    source: Any,
+    schema: Schema | None = None,
+    table: str | None = None,
+    engine: str = "auto",
+    patience: float | None = None,
+    **how: Any,
+) -> Held | Target:
+    """Open a table or a target.
+
+    Args:
+        source: A path, an address, a data frame, an Ibis table, or None for the embedded people.
+        schema: What is public about a table.
+        table: The name of a table in a database.
+        engine: Whether a file is read into memory or counted by DuckDB where it lies.
+        patience: For how many seconds a service that fails is tried again.
+        **how: How a text file is read: `separator`, `quote`, `encoding`, `missing`.
+
+    Raises:
+        ThinveilError: It cannot be opened.
+    """
+    if isinstance(source, os.PathLike):
+        source = os.fspath(source)
+    if source is not None and not isinstance(source, str):
+        return _of_object(source, schema, table, **how)
+    kind = kind_of(source, engine)
+    _log.info("opening %s (%s)", "the embedded people" if source is None else shown(source), kind)
+    if table is not None and kind != "database":
+        raise UsageError("--table: only a database has tables by name")
+    if schema is not None and kind in ("people", "service"):
+        whose = "the embedded people bring their" if kind == "people" else "a service brings its"
+        raise UsageError(f"--schema: {whose} own schema")
+    if source is None:
+        return people()
+    if kind == "service":
+        return service(source, patience=patience)
+    if kind == "plugin":
+        name, _, address = str(source).partition(":")
+        target: Target = target_maker(name)(address, schema=schema)
+        return target
+    if kind == "database":
+        from thinveil.curator.database.table import open_database
+
+        return open_database(source, table, schema, **how)
+    return load(source, schema, **how)
+
+
+def _of_object(source: Any, schema: Schema | None, table: str | None, **how: Any) -> Held:
+    if table is not None:
+        raise UsageError("--table: only a database has tables by name")
+    if type(source).__module__.partition(".")[0] == "ibis":
+        from thinveil.curator.database.table import DatabaseTable
+
+        return DatabaseTable.of(source, schema, how.get("missing", ()))
+    return load(source, schema, **how)
+
+
+def reading(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a text file is to be read."""
+    return {
+        "separator": origin.get("separator"),
+        "quote": origin.get("quote", '"'),
+        "encoding": origin.get("encoding", "utf-8"),
+        "missing": tuple(origin.get("missing", ())),
+    }
+
+
+def service(url: str, token: str | None = None, patience: float | None = None) -> Target:
+    """Return the target behind a service's address; the token comes from the environment."""
+    from thinveil.auditing.http import PATIENCE, HttpTarget
+
+    token = os.environ.get(TOKEN, "") if token is None else token
+    return HttpTarget(url, token, patience=PATIENCE if patience is None else patience)
+
+
+def truth_of(wanted: str | None, held: Held | Target, origin: Mapping[str, Any]) -> Dataset | None:
+    """Return the true table for scoring, where the user has it or allows it to be fetched.
+
+    A table in memory is its own truth. "self" fetches a database's rows; anything else is
+    a file, read by the public schema of what is attacked.
+
+    Raises:
+        UsageError: A service does not give its rows away.
+    """
+    if wanted in (None, "self") and isinstance(held, Dataset):
+        return held
+    if wanted is None:
+        return None
+    if wanted == "self":
+        fetch = getattr(held, "to_dataset", None)
+        if fetch is None:
+            raise UsageError(
+                "--truth self: what is attacked does not hand its rows out; give a file"
+            )
+        found: Dataset = fetch()
+        return found
+    schema = held.facts.schema if isinstance(held, Target) else held.schema
+    return load(wanted, schema, **reading(origin))

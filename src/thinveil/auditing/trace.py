@@ -1,0 +1,92 @@
+"""How a run went: what had been rebuilt after so many questions, at what claimed loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.findings import Found, TableFound
+from thinveil.auditing.driver import Meter, Observer
+from thinveil.language.queries import About
+
+_LOOKS: Final = 1.15  # the next look is due after so many times the answers,
+_STEPS: Final = 1 / 40  # or so much further on in the attack's work
+_FIRST: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was known at some moment of a run.
+
+    Args:
+        queries: Answers drawn until then.
+        questions: Questions asked until then.
+        rounds: Batches until then.
+        spent: The claimed loss until then.
+        whole: How many records were rebuilt whole.
+        values: How many values were, each together with those before it in its record.
+    """
+
+    queries: int
+    questions: int
+    rounds: int
+    spent: float
+    whole: int
+    values: int
+
+
+class Tracer:
+    """Watches a run on behalf of somebody else, and looks now and then at what it has.
+
+    When the driver calls, the attack has not seen the last answers yet. So a look belongs to
+    what had been asked before them.
+    """
+
+    def __init__(self, watch: Observer) -> None:
+        self._watch = watch
+        self._before = (0, 0, 0, 0.0)
+        self._due = float(_FIRST)
+        self._next = _STEPS
+        self._looks: list[Look] = []
+
+    def __call__(self, meter: Meter, about: About) -> None:
+        """Pass a round on, and look if it is time."""
+        self._watch(meter, about)
+        if self._before[0] >= self._due or (self._before[0] and about.done >= self._next):
+            self._due = max(self._before[0], _FIRST) * _LOOKS
+            self._next = about.done + _STEPS
+            found = about.so_far()
+            if isinstance(found, TableFound):
+                self._looks.append(Look(*self._before, *_sizes(found)))
+        self._before = (meter.queries, meter.questions, meter.rounds, float(meter.spent))
+
+    def looks(self, found: Found | None) -> tuple[Look, ...]:
+        """Return all looks, from before the first question to the end of the run."""
+        if not isinstance(found, TableFound):
+            return ()
+        return (Look(0, 0, 0, 0.0, 0, 0), *self._looks, Look(*self._before, *_sizes(found)))
+
+
+def _sizes(found: TableFound) -> tuple[int, int]:
+    whole = int(found.counts[found.known == len(found.columns)].sum())
+    return whole, int(np.dot(found.counts, found.known))
+
+
+def shares(looks: tuple[Look, ...], records: int, columns: int) -> list[dict[str, Any]] | None:
+    """Return looks as plain values, as shares of so many records and columns."""
+    if not looks:
+        return None
+    of = max(records, 1)
+    return [
+        {
+            "queries": each.queries,
+            "questions": each.questions,
+            "rounds": each.rounds,
+            "epsilon_claimed": each.spent,
+            "records": min(1.0, each.whole / of),
+            "values": min(1.0, each.values / (of * max(columns, 1))),
+        }
+        for each in looks
+    ]

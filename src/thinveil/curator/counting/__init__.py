@@ -1,0 +1,1 @@
+"""How many records satisfy each predicate of a batch."""

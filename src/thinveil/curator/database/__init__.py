@@ -1,0 +1,1 @@
+"""Tables that stay in their database."""

@@ -1,0 +1,282 @@
+"""From the values of a database to codes, inside the database.
+
+What comes out is what `load` makes of the same content. Numbers, dates and times are coded by
+arithmetic where they are. Texts are coded by a table of the distinct texts, which is the one
+thing that leaves the database, and only where no schema lists them. Numbers and dates that are
+stored as texts are read by this process where it reads the file itself (text files, SQLite).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.curator.database.fields import PLACES, Field, counts_of
+from thinveil.curator.database.session import Session
+from thinveil.curator.tables.coding import Column, encode
+from thinveil.curator.tables.inferring import STEPS, infer_attribute
+from thinveil.errors import DataError
+from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
+
+GAP: Final = -LIMIT
+"""The code of a missing value inside a database, below all others."""
+
+_HERE: Final = frozenset({"duckdb", "sqlite"})  # databases that are files, read by this process
+_WHOLE_FLOAT: Final = 2**53
+_DAY: Final = 86_400 * 10**6
+_STEPS: Final = (
+    (_DAY, "date", 1),
+    *((int(Decimal(step) * 10**6), "datetime", step) for step in STEPS),
+)
+
+# ---- what a column is, where no schema says it
+
+
+def infer_fields(
+    session: Session, table: Any, fields: Sequence[Field], missing: Collection[str]
+) -> tuple[Schema, dict[str, list[str]]]:
+    """Return the schema that fits the columns, without bounds, and the distinct texts read.
+
+    Raises:
+        DataError: There are no records, or a column holds an infinity or needs too fine a grid.
+    """
+    tests: dict[str, Any] = {}
+    for place, field in enumerate(fields):
+        tests |= {f"t{place}_{key}": each for key, each in _tests(field).items()}
+    found = counts_of(session, table, tests)
+    if not found["records"]:
+        raise DataError("the table has no records: give one with at least one row of data")
+    attributes: list[Attribute] = []
+    texts: dict[str, list[str]] = {}
+    for place, field in enumerate(fields):
+        start = f"t{place}_"
+        mine = {key[len(start) :]: n for key, n in found.items() if key.startswith(start)}
+        if field.kind == "text":
+            texts[field.name] = distinct(session, table, field)
+            attributes.append(_of_texts(field.name, texts[field.name], mine["gap"] > 0, missing))
+        elif not mine["present"]:
+            attributes.append(Categories(field.name, (), missing=True))
+        else:
+            attributes.append(_of_numbers(field, mine))
+    return Schema(tuple(attributes)), texts
+
+
+def _tests(field: Field) -> dict[str, Any]:
+    """Return what is counted of a column: each key stands for the rows that do not fit."""
+    tests = {"gap": field.gap}
+    if field.kind == "text":
+        return tests
+    there = ~field.gap
+    tests["present"] = there
+    if field.sound is not None:
+        tests["unsound"] = there & ~field.sound
+        there = there & field.sound
+    if field.kind == "decimal":
+        for places in range(field.places + 1):
+            tests[f"p{places}"] = there & (field.value.round(places) != field.value)
+    if field.kind == "float":
+        finite = field.value.abs() <= (3.4028235e38 if field.single else 1.7976931348623157e308)
+        tests["infinite"] = there & ~finite
+        for places in range(PLACES + 1):
+            # What is too large to have decimals is left to the codes to refuse.
+            small = field.value.cast("float64").abs() <= _WHOLE_FLOAT
+            tests[f"p{places}"] = there & small & ~_float_at(field, places)[0]
+    if field.kind in ("date", "time"):
+        for width, _, _ in _STEPS:
+            tests[f"w{width}"] = there & (field.value % width != 0)
+    return tests
+
+
+def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
+    gaps = found["gap"] > 0
+    if found.get("unsound"):
+        what = "are too large" if field.kind == "decimal" else "lie beyond the years 1 to 9999"
+        raise DataError(
+            f"column {field.name!r}: {found['unsound']:,} rows {what} or are too fine: round or "
+            "correct them"
+        )
+    if found.get("infinite"):
+        raise DataError(
+            f"column {field.name!r}: {found['infinite']:,} rows are infinite: correct them, or "
+            "make them NULL (in a view, say)"
+        )
+    if field.kind in ("date", "time"):
+        kind, step = next((kind, step) for width, kind, step in _STEPS if not found[f"w{width}"])
+        return Grid(field.name, kind, Decimal(step), missing=gaps)  # type: ignore[arg-type]
+    if field.kind == "integer":
+        return Grid(field.name, missing=gaps)
+    for places in range(field.places + 1):
+        if not found[f"p{places}"]:
+            if not places:
+                return Grid(field.name, missing=gaps)
+            return Grid(field.name, "decimal", Decimal((0, (1,), -places)), missing=gaps)
+    raise DataError(
+        f"column {field.name!r}: {found[f'p{field.places}']:,} rows have more than {PLACES} "
+        "decimals, which databases cannot count exactly: round the column (in a view, say)"
+    )
+
+
+def distinct(session: Session, table: Any, field: Field) -> list[str]:
+    """Fetch the distinct texts of a column."""
+    rows = session.rows(table.select(text=field.text).distinct())
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _of_texts(name: str, texts: list[str], gaps: bool, missing: Collection[str]) -> Attribute:
+    known: list[str | None] = [*texts, None] if gaps else [*texts]
+    try:
+        return infer_attribute(Column(name, known, np.arange(len(known))), missing)
+    except DataError:
+        raise DataError(
+            f"column {name!r} holds texts of numbers that are infinite or have too many decimals: "
+            'correct them, or give a schema file with kind = "category" for the column'
+        ) from None
+
+
+# ---- codes
+
+
+def code_table(
+    session: Session,
+    table: Any,
+    fields: Sequence[Field],
+    schema: Schema,
+    missing: Collection[str],
+    texts: dict[str, list[str]],
+) -> Any:
+    """Return the table of codes c0, c1, ... as an expression; a value that fits nothing is null.
+
+    Raises:
+        DataError: The type of a column and its kind in the schema do not go together.
+    """
+    import ibis
+
+    by_name = {field.name: field for field in fields}
+    joined = table
+    tests: dict[int, tuple[Any, Any]] = {}
+    for place, attribute in enumerate(schema):
+        field = by_name[attribute.name]
+        if isinstance(attribute, Categories) and not attribute.values and field.kind != "text":
+            tests[place] = ibis.literal(False), GAP
+        elif field.kind == "text" or isinstance(attribute, Categories):
+            if field.text is None:
+                raise _mismatch(field, attribute)
+            if field.kind == "text" and isinstance(attribute, Grid) and field.name not in texts:
+                if session.kind not in _HERE:
+                    raise DataError(
+                        f"column {field.name!r} is stored as text, and the schema says "
+                        f"{attribute.kind}: its values would have to leave the database to be "
+                        "read. Convert it there (in a view, say)"
+                    )
+                texts[field.name] = distinct(session, table, field)
+            known = _mapping(attribute, texts.get(field.name), missing)
+            codes = np.array(list(known.values()), np.int64)
+            sent = session.put({f"t{place}": list(known), f"m{place}": codes})
+            joined = joined.left_join(sent, field.text == sent[f"t{place}"])
+        else:
+            valid, code = _code(field, attribute)
+            tests[place] = (valid if field.sound is None else field.sound & valid), code
+    chosen = {}
+    for place, attribute in enumerate(schema):
+        valid, code = tests.get(place) or (ibis.literal(True), joined[f"m{place}"])
+        gap = by_name[attribute.name].gap
+        chosen[f"c{place}"] = ibis.cases((gap, GAP), (valid, code)).cast("int64")
+    return joined.select(**chosen)
+
+
+def _mapping(
+    attribute: Attribute, texts: Sequence[str] | None, missing: Collection[str]
+) -> dict[str, int]:
+    """Return the code of each text; one that fits nothing has none."""
+    known = dict.fromkeys(missing, GAP)
+    if isinstance(attribute, Categories):
+        return {each: code for code, each in enumerate(attribute.values)} | known
+    present = [each for each in texts or () if each not in missing]
+    try:
+        codes = encode(Column(attribute.name, present, np.arange(len(present))), attribute, missing)
+        return dict(zip(present, codes.tolist(), strict=True)) | known
+    except DataError:
+        pass
+    for each in present:
+        try:
+            known[each] = attribute.encode(each)
+        except ValueError:
+            continue
+    return known
+
+
+def _code(field: Field, grid: Attribute) -> tuple[Any, Any]:
+    """Return whether a value lies on a grid, and its code."""
+    assert isinstance(grid, Grid)
+    timed = grid.kind in ("date", "datetime")
+    if timed != (field.kind in ("date", "time")):
+        raise _mismatch(field, grid)
+    if timed:
+        unit = _DAY if grid.kind == "date" else 10**6
+        return _divided(True, field.value, int(grid.step * unit))
+    step = grid.step.normalize(EXACT).as_tuple()
+    digits, exponent = int("".join(map(str, step.digits))), step.exponent
+    assert isinstance(exponent, int)
+    places, width = max(0, -exponent), digits * 10 ** max(0, exponent)
+    if places > PLACES or width >= LIMIT:
+        raise DataError(
+            f"column {grid.name!r}: a step of {grid.step} cannot be counted exactly in a database; "
+            f"use one of at most {PLACES} decimals"
+        )
+    most = LIMIT // 10**places
+    value = field.value
+    if field.kind == "integer":
+        return _divided(value.between(-most, most), value.cast("int64") * 10**places, width)
+    if field.kind == "decimal":
+        whole = value.floor()
+        valid = whole.between(-most, most) & (value.round(min(places, field.places)) == value)
+        scaled = whole.cast("int64")
+        if places:
+            rest = ((value - whole).cast("float64") * 10**places).round().cast("int64")
+            scaled = scaled * 10**places + rest
+        return _divided(valid, scaled, width)
+    return _divided(*_float_at(field, places), width)
+
+
+def _float_at(field: Field, places: int) -> tuple[Any, Any]:
+    """Return whether a float is a number of so many decimals, and that many times ten of it.
+
+    It is, where the nearest such number is read as the same float again.
+    """
+    import ibis
+
+    value = field.value.cast("float64")
+    near = value.abs() <= _WHOLE_FLOAT / 10**places
+    nearest = ibis.cases((near, value), else_=0.0) * float(10**places)
+    scaled = nearest.round().cast("int64")
+    again = scaled.cast("float64") / float(10**places)
+    fits = near & ((again.cast("float32") == field.value) if field.single else (again == value))
+    return fits, scaled
+
+
+def _divided(valid: Any, scaled: Any, width: int) -> tuple[Any, Any]:
+    """Return codes in steps of a width; what is no multiple of it is not valid."""
+    import ibis
+
+    if valid is True:
+        valid = ibis.literal(True)
+    if width == 1:
+        return valid, scaled
+    code = (scaled / float(width)).round().cast("int64")
+    return valid & (code * width == scaled), code
+
+
+def _mismatch(field: Field, attribute: Attribute) -> DataError:
+    return DataError(
+        f"column {field.name!r} holds values of type {field.kind} and the schema says "
+        f"{attribute.kind}: change the schema, or convert the column (in a view, say)"
+    )
+
+
+def from_database(codes: Any) -> Any:
+    """Turn codes as they are in a database into those of this project."""
+    codes[codes == GAP] = MISSING
+    return codes

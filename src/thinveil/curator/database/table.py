@@ -1,0 +1,281 @@
+"""A confidential table that stays in its database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.curator.database.addresses import connected, shown
+from thinveil.curator.database.codes import GAP, code_table, from_database, infer_fields
+from thinveil.curator.database.counting import DatabaseCounter
+from thinveil.curator.database.fields import counts_of, fields_of
+from thinveil.curator.database.session import Session, opening
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.curator.tables.delimited import Dialect, check_names
+from thinveil.curator.tables.files import check_columns, missing_texts
+from thinveil.errors import DataError, MissingExtra, UsageError
+from thinveil.language.queries import Codes
+from thinveil.language.schema import LIMIT, Attribute, Grid, Schema
+
+_PRIME: Final = 2**31 - 1
+_OTHER: Final = 65_521
+_MIXERS: Final = ((48_271, 11), (1_583_458_089, 7_919))
+
+
+class DatabaseTable:
+    """A table in DuckDB, SQLite, PostgreSQL or Spark; it conforms to `Held`.
+
+    Made by `DatabaseTable.of` or `open_database`. Its codes are computed inside the database
+    and kept there in a temporary table, so that answers agree with each other while others
+    write. Nothing stays behind once it is closed.
+    """
+
+    remote: Final = True
+
+    def __init__(
+        self, session: Session, codes: Any, schema: Schema, records: int, where: str
+    ) -> None:
+        self._session = session
+        self._codes = codes
+        self._schema = schema
+        self._records = records
+        self._where = where
+        self._digest: str | None = None
+
+    @staticmethod
+    def of(
+        table: Any,
+        schema: Schema | None = None,
+        missing: Collection[str] = (),
+        *,
+        session: Session | None = None,
+        where: str = "",
+    ) -> DatabaseTable:
+        """Open a table given as an Ibis expression.
+
+        Args:
+            table: The table, bound to a connection.
+            schema: What is public about the columns; inferred, as `load` does, where it is None.
+            missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+            session: The connection with what is kept in it; one of its own unless given.
+            where: What to call the table in messages.
+
+        Raises:
+            DataError: The table is empty, does not fit the schema, or cannot be read.
+            UsageError: It is no Ibis table, or of a database that is not supported.
+            MissingExtra: Ibis is not installed.
+        """
+        try:
+            import ibis
+        except ImportError:
+            raise MissingExtra("A table in a database", "databases") from None
+        if not isinstance(table, ibis.Table):
+            raise UsageError(f"cannot count inside a {type(table).__name__}: give an Ibis table")
+        own = session is None
+        with opening(where or "the table"):
+            session = session or Session(table.get_backend())
+            where = where or f"the table in {session.engine.name}"
+        try:
+            with opening(where):
+                return _opened(session, table, schema, missing_texts(missing), where)
+        except BaseException:
+            if own:
+                session.close()
+            raise
+
+    @property
+    def schema(self) -> Schema:
+        """What is public about the columns."""
+        return self._schema
+
+    @property
+    def records(self) -> int:
+        """How many records the table has."""
+        return self._records
+
+    @property
+    def statements(self) -> int:
+        """How many statements were sent so far, uploads of boxes not counted."""
+        return self._session.statements
+
+    def counter(self) -> DatabaseCounter:
+        """Return what counts the records of this table, inside the database."""
+        return DatabaseCounter(self._session, self._codes, self._records, self._where)
+
+    def digest(self) -> str:
+        """Return a fingerprint of the columns' names and all codes, in any order of records.
+
+        It is computed inside the database, by one statement: two sums of numbers that are
+        mixed from all codes of a record.
+        """
+        if self._digest is None:
+            with opening(self._where):
+                row = self._session.rows(
+                    self._codes.aggregate(
+                        **{f"s{n}": _mixed(self._codes, n).sum() for n in range(len(_MIXERS))}
+                    )
+                )[0]
+            sealed = repr((self._schema.names, self._records, *map(int, row)))
+            self._digest = hashlib.blake2b(sealed.encode(), digest_size=16).hexdigest()
+        return self._digest
+
+    def extremes(self) -> list[Codes]:
+        """Return the smallest and the largest code of each column, missing values left out."""
+        names = self._codes.columns
+        with opening(self._where):
+            wanted: dict[str, Any] = {}
+            for name in names:
+                code = self._codes[name].nullif(GAP)
+                wanted |= {f"low_{name}": code.min(), f"high_{name}": code.max()}
+            row = self._session.rows(self._codes.aggregate(**wanted))[0]
+        return [
+            np.array(
+                [each for each in row[2 * place : 2 * place + 2] if each is not None], np.int64
+            )
+            for place in range(len(names))
+        ]
+
+    def to_dataset(self) -> Dataset:
+        """Fetch all codes: every record leaves the database. For scoring, where that is allowed."""
+        width = len(self._schema)
+        with opening(self._where):
+            codes = self._session.codes(self._session.sql(self._codes), width)
+        codes = np.asfortranarray(from_database(codes))
+        codes.flags.writeable = False
+        return Dataset(self._schema, codes)
+
+    def close(self) -> None:
+        """Take away what was kept in the database, and leave it if it was opened here."""
+        self._session.close()
+
+    def __enter__(self) -> DatabaseTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"DatabaseTable({self._where}, {self._records:,} records)"
+
+
+def _opened(
+    session: Session, table: Any, schema: Schema | None, missing: Collection[str], where: str
+) -> DatabaseTable:
+    names = list(table.columns)
+    if not names:
+        raise DataError(f"{where} is empty: give a table with at least one column")
+    check_names(names, where)
+    if schema is not None:
+        check_columns(names, schema)
+    session.ready(table)
+    plain = table.select(**{f"x{place}": table[name] for place, name in enumerate(names)})
+    fields = fields_of(session, plain, names, missing)
+    texts: dict[str, list[str]] = {}
+    if schema is None:
+        schema, texts = infer_fields(session, plain, fields, missing)
+    codes = session.keep(code_table(session, plain, fields, schema, missing, texts))
+    return DatabaseTable(session, codes, schema, _checked(session, codes, schema, where), where)
+
+
+def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
+    """Return how many records there are, or say which column does not fit its attribute."""
+    tests: dict[str, Any] = {}
+    for place, attribute in enumerate(schema):
+        code = codes[f"c{place}"]
+        lower, upper = _bounds(attribute)
+        tests[f"misfit{place}"] = code.isnull()
+        tests[f"gap{place}"] = code == GAP
+        tests[f"outside{place}"] = (code != GAP) & ~code.between(lower, upper)
+    found = counts_of(session, codes, tests)
+    if not found["records"]:
+        raise DataError(f"{where}: the table has no records: give at least one row of data")
+    for place, attribute in enumerate(schema):
+        misfit, gap, outside = (found[f"{key}{place}"] for key in ("misfit", "gap", "outside"))
+        if misfit:
+            raise DataError(_misfit(attribute, misfit))
+        if gap and not attribute.missing:
+            raise DataError(
+                f"{gap:,} rows of column {attribute.name!r} have no value, and the schema allows "
+                "none to be missing: set missing = true for this attribute in the schema"
+            )
+        if outside:
+            raise DataError(
+                f"{outside:,} rows of column {attribute.name!r} lie outside the bounds of the "
+                "schema: widen the bounds of this attribute, or use a coarser step"
+            )
+    return found["records"]
+
+
+def _bounds(attribute: Attribute) -> tuple[int, int]:
+    if attribute.lower is None or attribute.upper is None:
+        return -LIMIT + 1, LIMIT - 1
+    return attribute.lower, attribute.upper
+
+
+def _misfit(attribute: Attribute, rows: int) -> str:
+    where = f"{rows:,} rows of column {attribute.name!r}"
+    if not isinstance(attribute, Grid):
+        return (
+            f"{where} hold a text that is not in the schema's list of values: add it to values, "
+            "or name it as a missing text"
+        )
+    unit = {"date": " days", "datetime": " seconds"}.get(attribute.kind, "")
+    return (
+        f"{where} are not of kind {attribute.kind} on a grid with the step {attribute.step}{unit}, "
+        "or are too large for it: correct the rows, or change kind or step in the schema"
+    )
+
+
+def _mixed(codes: Any, number: int) -> Any:
+    """Mix the codes of a record into one number below 2^31.
+
+    Every product stays below 2^63, so all databases agree, and none overflows.
+    """
+    factor, shift = _MIXERS[number]
+    mixed = None
+    for place, name in enumerate(codes.columns):
+        code = (codes[name] + LIMIT) % _PRIME
+        spread = (code * factor + (place + 1) * shift) % _PRIME
+        bent = (spread * (spread % _OTHER + 1) + 1) % _PRIME
+        mixed = bent if mixed is None else (mixed * bent) % _PRIME
+    return mixed
+
+
+def open_database(
+    address: str,
+    table: str | None = None,
+    schema: Schema | None = None,
+    *,
+    missing: Collection[str] = (),
+    separator: str | None = None,
+    quote: str = '"',
+    encoding: str = "utf-8",
+) -> DatabaseTable:
+    """Open a table in a database, or large files, by an address.
+
+    Args:
+        address: `postgresql://user@host:port/name`, `duckdb://path`, `sqlite://path`,
+            `spark://host:port`, `spark://local[2]`; or a path, a pattern or a folder of Parquet
+            files, or the path of a text file, which DuckDB reads where it is.
+        table: The name of the table, where there are several; for Spark also a Parquet path.
+        schema: What is public about the columns; inferred where it is None.
+        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+        separator: What stands between two fields of a text file; None finds it out.
+        quote: The quotation mark of a text file; empty where there is none.
+        encoding: The encoding of a text file.
+
+    Raises:
+        DataError: The database or the table cannot be reached or read.
+        UsageError: The address makes no sense.
+        MissingExtra: A driver is not installed.
+    """
+    with opening(shown(address)):
+        session, found = connected(address, table, Dialect(separator, quote, encoding))
+    try:
+        return DatabaseTable.of(found, schema, missing, session=session, where=shown(address))
+    except BaseException:
+        session.close()
+        raise

@@ -1,0 +1,1 @@
+"""The curator behind HTTP (extra: service)."""

@@ -1,0 +1,281 @@
+"""What a service does once it knows who asks: price, draw, record, and only then answer.
+
+Each analyst has a curator of their own over the one table, capped by their budget. The ledger
+file has the last word: answers leave when it has them, and where it failed, everything in
+memory is brought back to what it says.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from thinveil.curator.cache import AnswerCache
+from thinveil.curator.counting.index import Counter
+from thinveil.curator.curator import Curator
+from thinveil.curator.drawing import SystemEntropy
+from thinveil.curator.ledger import Spend
+from thinveil.curator.service.analysts import Analyst, new_token, seal_of
+from thinveil.curator.service.ledger_file import Drawn, LedgerFile
+from thinveil.curator.tables.dataset import Held
+from thinveil.errors import BudgetError, KeyTaken, QueryError, UsageError
+from thinveil.language.claims import Claim
+from thinveil.language.extents import Extent
+from thinveil.language.facts import PublicFacts
+from thinveil.language.normal import Normal
+from thinveil.language.policies import NO_POLICIES, Policies
+from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
+from thinveil.language.schema import Schema
+from thinveil.language.wire.facts import facts_to_plain
+from thinveil.language.wire.json import Asked, Reply, content_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """How an analyst's account stands."""
+
+    budget: Fraction
+    spent: Fraction
+    batches: int
+    answers: int
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent."""
+        return self.budget - self.spent
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The one table behind all accounts: its index is built once, its digest never told."""
+
+    schema: Schema
+    records: int
+    one_counter: Counter
+
+    def digest(self) -> str:
+        return "shared"
+
+    def counter(self) -> Counter:
+        return self.one_counter
+
+
+class Account:
+    """One analyst's curator, and what it remembers, as the ledger says.
+
+    Args:
+        analyst: Whose account it is.
+        table: The confidential table.
+        facts: What is public about it.
+        ledger: Where earlier batches stand.
+    """
+
+    def __init__(
+        self, analyst: Analyst, table: Held, facts: PublicFacts, ledger: LedgerFile
+    ) -> None:
+        self._policies = facts.policies
+        self._curator = Curator(table, facts.claim, cap=analyst.budget, words=SystemEntropy())
+        self._batches, self._answers, spent = ledger.totals(analyst)
+        if self._answers:
+            self._curator.restore(self._answers, [Spend(self._answers, spent)])
+        self._budget = analyst.budget
+        self._cache = AnswerCache() if facts.policies.cache else None
+        self._normal = Normal(Extent.of(facts.schema, facts.claim.universe), facts.records)
+        if self._cache is not None:
+            for keys, firsts in ledger.remembered(analyst):
+                self._cache.settle(self._cache.look(keys), _placeholder(len(firsts)), firsts)
+
+    @property
+    def statement(self) -> Statement:
+        """How the account stands now."""
+        return Statement(self._budget, self._curator.ledger.spent, self._batches, self._answers)
+
+    def answer(self, batch: QueryBatch) -> Drawn:
+        """Draw and charge the answers to a batch, or refuse it whole.
+
+        Raises:
+            QueryError: Boxes of one question overlap.
+            BudgetError: The batch carries no usable privacy budget.
+            BudgetSpent: The budget or the number of answers would be passed.
+        """
+        self._curator.price(batch)
+        self._policies.admit(batch, self._answers)
+        if self._cache is None:
+            values = self._curator.answer(batch).values
+            drawn = Drawn(values + 0.0, Spend.of(batch).cost)
+        else:
+            drawn = self._remembering(batch, self._cache)
+        self._batches += 1
+        self._answers += batch.queries
+        return drawn
+
+    def _remembering(self, batch: QueryBatch, cache: AnswerCache) -> Drawn:
+        """Draw one answer to each question that is new, and give it again ever after."""
+        looked = cache.look(self._normal.keys(batch))
+        fresh = looked.fresh
+        answers, cost = np.zeros(batch.questions), Fraction(0)
+        if len(fresh):
+            part = _once(batch, fresh)
+            answers[fresh] = self._curator.answer(part).values + 0.0
+            cost = Spend.of(part).cost
+        values = cache.settle(looked, batch, np.repeat(answers, batch.repeats))
+        if not len(fresh):
+            return Drawn(values, cost)
+        return Drawn(values, cost, looked.keys[:, fresh], answers[fresh])
+
+
+def _once(batch: QueryBatch, questions: Codes) -> QueryBatch:
+    """Return some questions of a batch, each with a single answer."""
+    epsilon = batch.epsilon
+    return replace(
+        batch.some(questions),
+        repeats=1,
+        epsilon=epsilon[questions] if isinstance(epsilon, np.ndarray) else epsilon,
+    )
+
+
+def _placeholder(questions: int) -> QueryBatch:
+    """Return a batch of so many questions, each with one answer, whose boxes do not matter."""
+    nothing = np.zeros(questions, np.int64)
+    return QueryBatch(
+        Cells.everything(), nothing, np.full(questions, WHOLE), nothing, nothing, nothing
+    )
+
+
+class Accounts:
+    """Everything behind the door of a service.
+
+    Args:
+        table: The confidential table.
+        claim: The mechanism to draw from.
+        policies: What is refused, and whether a question is ever answered twice.
+        ledger: Where the ledger file is, or is to be.
+
+    Raises:
+        LedgerError: The file cannot be used, is in use, or belongs to something else.
+    """
+
+    def __init__(
+        self, table: Held, claim: Claim, ledger: Path, policies: Policies = NO_POLICIES
+    ) -> None:
+        self.facts = PublicFacts(table.records, table.schema, claim, policies)
+        public = json.dumps(facts_to_plain(self.facts), sort_keys=True)
+        self.ledger = LedgerFile(ledger, f"{table.digest()} {public}")
+        self._table = _Shared(table.schema, table.records, table.counter())
+        self._lock = threading.Lock()
+        self._accounts: dict[int, Account] = {}
+        self._sound = True
+        self.analysts: tuple[Analyst, ...] = ()
+        self._reload()
+
+    @property
+    def recording(self) -> bool:
+        """Whether the ledger took what was last to be recorded."""
+        return self._sound
+
+    def admit(self, budgets: Sequence[tuple[str, Fraction]]) -> dict[str, str]:
+        """Let analysts in; return the tokens of those who were not known before.
+
+        Raises:
+            UsageError: A known analyst has another budget in the ledger.
+        """
+        known = {analyst.name: analyst for analyst in self.analysts}
+        fresh: dict[str, Fraction] = {}
+        for name, budget in budgets:
+            if name in fresh:
+                raise UsageError(f"the analyst {name} is given twice")
+            if name not in known:
+                fresh[name] = budget
+            elif known[name].budget != budget:
+                raise UsageError(
+                    f"the analyst {name} has a budget of {float(known[name].budget):g} in the "
+                    f"ledger {self.ledger.path}, and a budget is for good: use another name"
+                )
+        tokens = {name: new_token() for name in fresh}
+        for name, budget in fresh.items():
+            self.ledger.admit(name, seal_of(tokens[name]), budget)
+        self._reload()
+        return tokens
+
+    def renew(self, name: str) -> str:
+        """Return a new token for a known analyst; the old one is worth nothing from now on.
+
+        Raises:
+            UsageError: There is no such analyst.
+        """
+        if name not in {analyst.name for analyst in self.analysts}:
+            raise UsageError(f"the ledger {self.ledger.path} knows no analyst {name}")
+        token = new_token()
+        self.ledger.reseal(name, seal_of(token))
+        self._reload()
+        return token
+
+    def answer(self, analyst: Analyst, asked: Asked) -> Reply:
+        """Answer a batch once, and the same again whenever its key comes back.
+
+        Raises:
+            KeyTaken: Another batch was answered under this key.
+            BudgetSpent: The budget does not allow it; nothing was answered.
+            BudgetError: The batch carries no usable privacy budget.
+            QueryError: The batch is malformed.
+            LedgerError: The answers could not be recorded; none was given.
+        """
+        digest = content_digest(asked.batch)
+        with self._lock:
+            self._mend()
+            account = self._accounts[analyst.number]
+            if (found := self.ledger.find(analyst, asked.key)) is not None:
+                before, drawn = found
+                if before != digest:
+                    raise KeyTaken(
+                        f"another batch was answered under the key {asked.key}: choose a new one"
+                    )
+                return _reply(asked.key, drawn, account, again=True)
+            try:
+                drawn = account.answer(asked.batch)
+                self.ledger.record(analyst, asked.key, digest, drawn)
+            except (QueryError, BudgetError):
+                raise  # refused before anything changed
+            except BaseException:
+                self._sound = False
+                raise
+            return _reply(asked.key, drawn, account, again=False)
+
+    def statement(self, analyst: Analyst) -> Statement:
+        """Tell how an analyst's account stands.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
+        with self._lock:
+            self._mend()
+            return self._accounts[analyst.number].statement
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        with self._lock:
+            self.ledger.close()
+
+    def _mend(self) -> None:
+        """Bring memory back to what the ledger says, after something failed."""
+        if not self._sound:
+            self.ledger.reopen()
+            self._reload()
+            self._sound = True
+
+    def _reload(self) -> None:
+        self.analysts = tuple(self.ledger.analysts())
+        self._accounts = {
+            analyst.number: Account(analyst, self._table, self.facts, self.ledger)
+            for analyst in self.analysts
+        }
+
+
+def _reply(key: str, drawn: Drawn, account: Account, *, again: bool) -> Reply:
+    return Reply(key, drawn.values, str(drawn.cost), str(account.statement.left), again)

@@ -1,0 +1,428 @@
+"""The curator behind HTTP: a stand-in for the query interface of an agency (extra: service).
+
+A request goes through these doors, in this order: is the token known, does it come too often,
+is the body too large, is it well formed. Then one thread looks up its key, prices, admits,
+counts, draws and records it, one batch after the other. Only then the answers leave.
+
+No answer, error, header or line of the log holds anything of a request but its key.
+"""
+
+# FastAPI reads annotations when routes are made, so here they are not put off until later.
+
+import asyncio
+import json
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Final
+
+from thinveil.curator.service import openapi as interface
+from thinveil.curator.service.accounts import Accounts
+from thinveil.curator.service.analysts import Analyst, Bucket, who_has
+from thinveil.curator.service.page import page_of
+from thinveil.errors import (
+    BudgetError,
+    BudgetSpent,
+    FieldError,
+    KeyTaken,
+    LedgerError,
+    MissingExtra,
+    QueryError,
+    ThinveilError,
+    TooLarge,
+)
+from thinveil.language.wire import arrow as wire_arrow
+from thinveil.language.wire import json as wire
+from thinveil.language.wire.arrow import MEDIA_TYPE
+from thinveil.language.wire.facts import facts_to_plain
+from thinveil.language.wire.json import Asked, Limits, Reply
+
+LARGEST_BATCH: Final = 1_000_000
+LARGEST_BODY: Final = 64 * 2**20
+RATE: Final = 1000.0
+WAITING: Final = 256
+"""How many batches may wait for their turn."""
+BODIES: Final = 4
+"""All bodies that are being read or wait may have so many times the bytes of the largest one."""
+BODY_SECONDS: Final = 60.0
+
+log = logging.getLogger("thinveil.service")
+
+_DESCRIPTION: Final = (
+    "Answers batches of the question: is the number of records in these boxes above that "
+    "threshold? Every request but /health carries Authorization: Bearer TOKEN."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much a service takes.
+
+    Args:
+        largest_batch: The most answers to one batch.
+        largest_body: The most bytes of one request.
+        rate: Requests a second, for each analyst.
+        waiting: Batches that may wait for their turn, of all analysts.
+        body_seconds: How long a body may take to arrive.
+    """
+
+    largest_batch: int = LARGEST_BATCH
+    largest_body: int = LARGEST_BODY
+    rate: float = RATE
+    waiting: int = WAITING
+    body_seconds: float = BODY_SECONDS
+
+
+class Refusal(Exception):
+    """A request that gets an error instead of an answer."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str = "",
+        *,
+        kind: str = "",
+        field: str | None = None,
+        left: float | None = None,
+        retry: float = 0.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        usual, sentence = interface.KINDS[status]
+        super().__init__(message or sentence)
+        self.status = status
+        self.content = {
+            "error": {
+                "kind": kind or usual,
+                "message": message or sentence,
+                "field": field,
+                "left": left,
+            }
+        }
+        self.headers = dict(headers or {})
+        if retry:
+            self.headers["Retry-After"] = str(max(1, math.ceil(retry)))
+
+
+def refusal_of(error: ThinveilError, left: float | None = None) -> Refusal:
+    """Say over HTTP what went wrong."""
+    if isinstance(error, TooLarge):
+        return Refusal(413, str(error))
+    if isinstance(error, KeyTaken):
+        return Refusal(409, str(error), field="key")
+    if isinstance(error, FieldError):
+        return Refusal(422, str(error), field=error.field)
+    if isinstance(error, QueryError):
+        return Refusal(422, str(error), field="questions")
+    if isinstance(error, BudgetSpent):
+        return Refusal(402, str(error), left=left)
+    if isinstance(error, BudgetError):
+        return Refusal(422, str(error), kind="epsilon", field="epsilon")
+    if isinstance(error, MissingExtra):
+        return Refusal(415, "this service speaks no Arrow: send JSON")
+    return Refusal(503, retry=2)
+
+
+@dataclass(slots=True)
+class _Door:
+    """Who is let in, and how much is under way."""
+
+    accounts: Accounts
+    settings: Settings
+    limits: Limits
+    worker: ThreadPoolExecutor
+    buckets: dict[int, Bucket] = field(default_factory=dict)
+    waiting: int = 0
+    held: int = 0
+
+    def admit(self, authorization: str | None) -> Analyst:
+        """Return who asks, or refuse an unknown token or too many requests."""
+        scheme, _, token = (authorization or "").partition(" ")
+        known = who_has(token.strip(), self.accounts.analysts)
+        if scheme.lower() != "bearer" or known is None:
+            raise Refusal(401, headers={"WWW-Authenticate": "Bearer"})
+        bucket = self.buckets.setdefault(known.number, Bucket(self.settings.rate))
+        if wait := bucket.wait():
+            raise Refusal(429, retry=wait)
+        return known
+
+    @asynccontextmanager
+    async def body(self, request: Any) -> AsyncIterator[bytearray]:
+        """Read a body, as far as neither it nor all bodies together are too large."""
+        length = request.headers.get("content-length", "")
+        close = {"Connection": "close"}
+        too_large = Refusal(413, f"a body may have at most {self.limits.body} bytes", headers=close)
+        if length.isdigit() and int(length[:20]) > self.limits.body:
+            raise too_large
+        read = bytearray()
+        try:
+            try:
+                async with asyncio.timeout(self.settings.body_seconds):
+                    async for chunk in request.stream():
+                        read += chunk
+                        self.held += len(chunk)
+                        if len(read) > self.limits.body:
+                            raise too_large
+                        if self.held > BODIES * self.limits.body:
+                            raise Refusal(503, "too much is waiting", retry=1, headers=close)
+            except TimeoutError:
+                raise Refusal(408, headers=close) from None
+            yield read
+        finally:
+            self.held -= len(read)
+
+    async def work(self, what: Callable[[], Any]) -> Any:
+        """Do something in the curator's thread, when its turn comes."""
+        if self.waiting >= self.settings.waiting:
+            raise Refusal(503, "too many batches are waiting", retry=1)
+        self.waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.worker, what)
+        finally:
+            self.waiting -= 1
+
+    def answered(self, analyst: Analyst, kind: str, body: bytes | bytearray) -> bytes | memoryview:
+        """Answer one body in the curator's thread, and write the line of the log."""
+        started = time.perf_counter()
+        asked: Asked | None = None
+        reply: Reply | None = None
+        refusal: Refusal | None = None
+        try:
+            decode = wire_arrow.decode_batch if kind == MEDIA_TYPE else wire.decode_batch
+            asked = decode(body, self.accounts.facts.schema, self.limits)
+            reply = self.accounts.answer(analyst, asked)
+            if kind == MEDIA_TYPE:
+                return wire_arrow.encode_reply(reply)
+            return wire.encode_reply(reply, asked.batch)
+        except LedgerError as error:
+            log.warning("%s", error)
+            refusal = refusal_of(error)
+            raise refusal from None
+        except ThinveilError as error:
+            refusal = refusal_of(error, self._left(analyst, error))
+            if refusal.status == 503:
+                log.warning("the table cannot be counted: %s", type(error).__name__)
+            raise refusal from None
+        finally:
+            log.info(
+                "analyst=%s key=%r questions=%d answers=%d cost=%s again=%s status=%d ms=%.1f",
+                analyst.name,
+                asked.key if asked else "",
+                asked.batch.questions if asked else 0,
+                asked.batch.queries if asked else 0,
+                reply.cost if reply else 0,
+                reply.again if reply else False,
+                200 if reply else refusal.status if refusal else 500,
+                (time.perf_counter() - started) * 1e3,
+            )
+
+    def _left(self, analyst: Analyst, error: ThinveilError) -> float | None:
+        """Return what is left to who has spent too much."""
+        if isinstance(error, BudgetSpent):
+            with suppress(LedgerError):
+                return float(self.accounts.statement(analyst).left)
+        return None
+
+
+def curators_thread() -> ThreadPoolExecutor:
+    """Return the one thread in which a table is opened, counted and answered about.
+
+    Some databases allow no other than the one that opened them.
+    """
+    return ThreadPoolExecutor(1, thread_name_prefix="curator")
+
+
+def app_of(
+    accounts: Accounts,
+    settings: Settings | None = None,
+    worker: ThreadPoolExecutor | None = None,
+) -> Any:
+    """Return the service as a FastAPI application.
+
+    Args:
+        accounts: The table, the mechanism, the analysts and the ledger.
+        settings: How much it takes.
+        worker: The thread in which the table was opened, where that matters.
+
+    Raises:
+        MissingExtra: FastAPI is not installed.
+    """
+    try:
+        from fastapi import FastAPI, Request
+        from fastapi.responses import HTMLResponse, JSONResponse, Response
+        from starlette.exceptions import HTTPException
+        from starlette.requests import ClientDisconnect
+    except ImportError:
+        raise MissingExtra("A service", "service") from None
+    settings = settings or Settings()
+    schema = accounts.facts.schema
+    limits = Limits.of(schema, settings.largest_batch, settings.largest_body)
+    door = _Door(accounts, settings, limits, worker or curators_thread())
+    facts = {
+        "service": accounts.ledger.service,
+        "format": 1,
+        **facts_to_plain(accounts.facts),
+        "limits": {
+            "largest_batch": limits.answers,
+            "largest_boxes": limits.boxes,
+            "largest_body": limits.body,
+            "largest_json": limits.json,
+            "largest_pairs": limits.pairs,
+            "arrow": find_spec("pyarrow") is not None,
+        },
+    }
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        door.worker.shutdown()
+        accounts.close()
+
+    app = FastAPI(
+        title="thinveil",
+        description=_DESCRIPTION,
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+
+    def refused(error: Refusal) -> Response:
+        return JSONResponse(error.content, error.status, error.headers)
+
+    @app.exception_handler(Refusal)
+    async def refusing(request: Request, error: Refusal) -> Response:
+        return refused(error)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(request: Request, error: ClientDisconnect) -> Response:
+        log.info("a client went away before its body had arrived")
+        return refused(Refusal(408))
+
+    @app.exception_handler(HTTPException)
+    async def elsewhere(request: Request, error: HTTPException) -> Response:
+        status = error.status_code if error.status_code in interface.KINDS else 404
+        return refused(Refusal(status, headers=error.headers))
+
+    common: dict[str, Any] = {"openapi_extra": {"security": [{"token": []}]}}
+
+    @app.get(
+        "/facts",
+        summary="What is public: size, attributes, mechanism, policies, limits.",
+        responses=interface.responses("Facts", 401, 429),
+        **common,
+    )
+    async def get_facts(request: Request) -> Response:
+        door.admit(request.headers.get("authorization"))
+        return JSONResponse(facts)
+
+    @app.post(
+        "/answers",
+        summary="Answer a batch of questions, and charge for it once.",
+        responses=interface.responses(
+            "Answers", 401, 402, 408, 409, 413, 415, 422, 429, 503, arrow=True
+        ),
+        openapi_extra={"security": [{"token": []}], "requestBody": interface.body()},
+    )
+    async def post_answers(request: Request) -> Response:
+        analyst = door.admit(request.headers.get("authorization"))
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in (interface.JSON, MEDIA_TYPE) or request.headers.get("content-encoding"):
+            raise Refusal(415)
+        async with door.body(request) as body:
+            content = await door.work(lambda: door.answered(analyst, kind, body))
+        return Response(content, media_type=kind)
+
+    @app.get(
+        "/ledger",
+        summary="Your own budget, and what was spent of it.",
+        responses=interface.responses("Ledger", 401, 429, 503),
+        **common,
+    )
+    async def get_ledger(request: Request) -> Response:
+        analyst = door.admit(request.headers.get("authorization"))
+        try:
+            now = await door.work(lambda: accounts.statement(analyst))
+        except LedgerError as error:
+            raise refusal_of(error) from None
+        figures = {"budget": now.budget, "spent": now.spent, "left": now.left}
+        return JSONResponse(
+            {
+                **{name: float(value) for name, value in figures.items()},
+                "batches": now.batches,
+                "answers": now.answers,
+                "exact": {name: str(value) for name, value in figures.items()},
+            }
+        )
+
+    @app.get(
+        "/health",
+        summary="Whether the service is up; needs no token.",
+        responses=interface.responses("Health"),
+    )
+    async def get_health() -> Response:
+        return JSONResponse({"status": "ok", "recording": accounts.recording})
+
+    @app.get("/docs", include_in_schema=False)
+    async def get_docs() -> Response:
+        return HTMLResponse(page_of(app.openapi()))
+
+    describe = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = describe()
+        parts = document.setdefault("components", {})
+        parts["schemas"] = interface.schemas(limits)
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    app.add_middleware(_Guard)
+    return app
+
+
+_Message = MutableMapping[str, Any]
+_Asgi = Callable[[_Message, Any, Callable[[_Message], Awaitable[None]]], Awaitable[None]]
+
+
+class _Guard:
+    """Turns what nobody expected into an error that says nothing of what was asked."""
+
+    def __init__(self, app: _Asgi) -> None:
+        self._app = app
+
+    async def __call__(
+        self, scope: _Message, receive: Any, send: Callable[[_Message], Awaitable[None]]
+    ) -> None:
+        started = False
+
+        async def watched(message: _Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [
+                    *message["headers"],
+                    (b"cache-control", b"no-store"),
+                    (b"x-content-type-options", b"nosniff"),
+                ]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            log.error("something unexpected went wrong: %s", type(error).__name__)
+            if not started:
+                content = json.dumps(Refusal(500).content).encode()
+                start = {
+                    "type": "http.response.start",
+                    "status": 500,
+                    "headers": [(b"content-type", interface.JSON.encode())],
+                }
+                await watched(start)
+                await watched({"type": "http.response.body", "body": content})

@@ -1,0 +1,183 @@
+"""Reading Parquet files, data frames and all else that speaks Arrow (extra: arrow)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thinveil.curator.tables.coding import Column
+from thinveil.curator.tables.delimited import check_names
+from thinveil.errors import DataError, MissingExtra, UsageError
+from thinveil.language.queries import Codes
+
+
+def _pyarrow(what: str) -> Any:
+    """Import pyarrow where it is needed, not before."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra(what, "arrow") from None
+    return pyarrow
+
+
+def read_parquet(path: Path) -> list[Column]:
+    """Read a Parquet file.
+
+    Raises:
+        DataError: The file is damaged, or has columns that are no plain values.
+        MissingExtra: pyarrow is not installed.
+    """
+    pa = _pyarrow("Reading Parquet")
+    with path.open("rb") as file:
+        try:
+            table = pa.parquet.ParquetFile(file).read()
+        except (pa.ArrowException, ValueError, OSError):
+            raise DataError(f"{path}: not a Parquet file, or a damaged one") from None
+    return _columns(pa, table.column_names, table.columns, str(path))
+
+
+def read_frame(source: object) -> list[Column]:
+    """Read a data frame, an Arrow table, or another object that exports Arrow data.
+
+    The index of a pandas data frame is not a column; use reset_index() to make it one.
+
+    Raises:
+        DataError: It cannot be turned into Arrow, or has columns that are no plain values.
+        UsageError: The object does not speak Arrow.
+        MissingExtra: pyarrow is not installed.
+    """
+    where = f"the {type(source).__name__}"
+    is_pandas = type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "iloc")
+    speaks = is_pandas or hasattr(source, "__arrow_c_stream__")
+    if not speaks and not hasattr(source, "__arrow_c_array__"):
+        raise UsageError(
+            f"cannot read {where}: give the path of a CSV or Parquet file, or a data frame "
+            "(pandas, Polars, pyarrow or any other that speaks Arrow)"
+        )
+    pa = _pyarrow("Reading a data frame")
+    if is_pandas:
+        return _read_pandas(pa, source, where)
+    try:
+        table = source if isinstance(source, pa.Table) else pa.table(source)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise DataError(f"{where} holds no table: give one with named columns") from None
+    return _columns(pa, table.column_names, table.columns, where)
+
+
+def _read_pandas(pa: Any, frame: Any, where: str) -> list[Column]:
+    if frame.ndim != 2:
+        raise UsageError(f"cannot read {where}: use to_frame() to make it a data frame")
+    names = [str(name) for name in frame.columns]
+    arrays = []
+    for position, name in enumerate(names):
+        try:
+            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"{where}: column {name!r} mixes values of several kinds, or of one that Arrow "
+                "does not know: turn it into numbers or texts first, such as with astype(str)"
+            ) from None
+    return _columns(pa, names, arrays, where)
+
+
+def _columns(pa: Any, names: Sequence[str], arrays: Sequence[Any], where: str) -> list[Column]:
+    if not names:
+        raise DataError(f"{where} is empty: give a table with at least one column")
+    check_names(names, where)
+    if not len(arrays[0]):
+        raise DataError(f"{where}: the table has no records: give at least one row of data")
+    return [_column(pa, name, array, where) for name, array in zip(names, arrays, strict=True)]
+
+
+def _column(pa: Any, name: str, array: Any, where: str) -> Column:
+    """Turn one Arrow array into distinct texts and an index."""
+    kind = array.type
+    coded = pa.types.is_dictionary(kind)
+    if coded:
+        kind = kind.value_type
+    places: dict[str | None, int] = {}
+    parts: list[Codes] = []
+    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+        try:
+            plain = _simplify(pa, chunk.dictionary if coded else chunk, kind)
+        except (pa.ArrowException, ValueError):
+            plain = None
+        if plain is None:
+            raise DataError(
+                f"{where}: column {name!r} has the type {kind}, which is neither a number, a "
+                "text, a date nor a time of at most microseconds: convert it, or remove the column"
+            )
+        if coded:
+            distinct, index = plain, chunk.indices
+        else:
+            encoded = plain.dictionary_encode()
+            distinct, index = encoded.dictionary, encoded.indices
+        try:
+            texts = _texts(pa, distinct)
+        except (ValueError, OverflowError):  # UnicodeDecodeError is a ValueError
+            raise DataError(
+                f"{where}: column {name!r} holds a text that is not UTF-8, or a date or time "
+                "beyond the calendar: correct it, or remove the column"
+            ) from None
+        if index.null_count:
+            index = index.fill_null(len(texts))
+            texts.append(None)
+        known = [places.setdefault(text, len(places)) for text in texts]
+        parts.append(np.array(known, np.int64)[index.to_numpy(zero_copy_only=False)])
+    return _in_order(name, list(places), np.concatenate(parts))
+
+
+def _simplify(pa: Any, array: Any, kind: Any) -> Any:
+    """Return the array in a type that can be encoded, or None where it is no plain value."""
+    types = pa.types
+    if types.is_integer(kind) or types.is_decimal(kind) or types.is_date32(kind):
+        return array
+    if types.is_float32(kind) or types.is_float64(kind):
+        return array
+    if types.is_float16(kind):
+        return array.cast(pa.float32())
+    if types.is_null(kind) or types.is_boolean(kind) or types.is_time(kind):
+        return array.cast(pa.string())
+    if types.is_date64(kind):
+        return array.cast(pa.date32())
+    if types.is_timestamp(kind):
+        # Times with a zone become UTC here; nanoseconds that would be lost are refused.
+        return array.cast(pa.timestamp("us", kind.tz)).cast(pa.timestamp("us"))
+    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+        return array.cast(pa.large_string())
+    return None
+
+
+def _texts(pa: Any, distinct: Any) -> list[str | None]:
+    """Write distinct values as the texts that a CSV file would hold."""
+    kind = distinct.type
+    if pa.types.is_float32(kind):
+        # Python's floats are wider and would show digits that were never there.
+        values = list(distinct.to_numpy(zero_copy_only=False))
+    else:
+        values = distinct.to_pylist()
+    write: Callable[[Any], str] = str
+    if pa.types.is_floating(kind):
+        write = _whole_without_point
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        write = operator.methodcaller("isoformat")
+    return [None if value is None else write(value) for value in values]
+
+
+def _whole_without_point(value: float) -> str:
+    return str(value).removesuffix(".0")
+
+
+def _in_order(name: str, texts: list[str | None], index: Codes) -> Column:
+    """Return a column whose texts stand in the order of their first row, the unused left out."""
+    used, first, place = np.unique(index, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return Column(name, [texts[at] for at in used[order].tolist()], rank[place])

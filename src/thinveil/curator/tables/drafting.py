@@ -1,0 +1,135 @@
+"""A first schema for a table, to be checked and edited by its owner.
+
+The bounds of a draft are roomy: rounded outwards to one significant digit, or to whole
+years, so that a published draft does not give the exact extremes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import ROUND_CEILING, Decimal, localcontext
+
+from thinveil.curator.database.table import DatabaseTable
+from thinveil.curator.tables.coding import Column, encode, too_large
+from thinveil.curator.tables.delimited import Dialect
+from thinveil.curator.tables.files import missing_texts, read_columns
+from thinveil.curator.tables.inferring import as_categories, infer, padded
+from thinveil.errors import DataError
+from thinveil.language.queries import Codes
+from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import NUMBER
+
+
+def draft_schema(
+    source: object,
+    *,
+    separator: str | None = None,
+    quote: str = '"',
+    encoding: str = "utf-8",
+    missing: Collection[str] = (),
+) -> Schema:
+    """Return a schema that fits a table, with roomy bounds for editing.
+
+    A column of numbers that are too large to be counted becomes a list of categories.
+
+    Args:
+        source: As in `thinveil.curator.tables.files.load`, like the other arguments.
+        separator: What stands between two fields of a text file; None finds it out.
+        quote: The quotation mark of a text file; empty where there is none.
+        encoding: The encoding of a text file.
+        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+
+    Raises:
+        DataError: The table cannot be read.
+    """
+    gaps = missing_texts(missing)
+    columns = read_columns(source, Dialect(separator, quote, encoding))
+    attributes: list[Attribute] = []
+    for column, attribute in zip(columns, infer(columns, gaps), strict=True):
+        if isinstance(attribute, Grid):
+            attribute = _bounded(column, attribute, gaps)
+        attributes.append(attribute)
+    return Schema(tuple(attributes))
+
+
+def _bounded(column: Column, grid: Grid, missing: Collection[str]) -> Attribute:
+    try:
+        return with_roomy_bounds(grid, encode(column, grid, missing))
+    except DataError:
+        if not too_large(column, grid, missing):
+            raise
+        return as_categories(column, missing)
+
+
+def listed_numbers(schema: Schema) -> list[str]:
+    """Return the columns whose numbers became categories, because some are too large."""
+    return [
+        each.name
+        for each in schema
+        if isinstance(each, Categories)
+        and each.values
+        and all(NUMBER.fullmatch(text.strip()) and not padded(text.strip()) for text in each.values)
+    ]
+
+
+def draft_of_database(table: DatabaseTable) -> Schema:
+    """Return a schema that fits a table in a database, with roomy bounds for editing.
+
+    Only the extremes of each column leave the database.
+    """
+    return Schema(
+        tuple(
+            with_roomy_bounds(attribute, codes) if isinstance(attribute, Grid) else attribute
+            for attribute, codes in zip(table.schema, table.extremes(), strict=True)
+        )
+    )
+
+
+def with_roomy_bounds(grid: Grid, codes: Codes) -> Grid:
+    """Return a grid with bounds around all codes, rounded outwards.
+
+    >>> import numpy as np
+    >>> with_roomy_bounds(Grid("age"), np.array([18, 95])).describe()
+    'integer, step 1, from 0 to 100'
+    """
+    present = codes[codes != MISSING]
+    if not len(present):
+        return grid
+    low, high = int(present.min()), int(present.max())
+    with localcontext(EXACT):
+        if grid.kind in ("integer", "decimal"):
+            lower, upper = _outwards(grid, low, high)
+        else:
+            lower, upper = _whole_years(grid, low, high)
+    limit = LIMIT - 1
+    return replace(grid, lower=max(lower, -limit), upper=min(upper, limit))
+
+
+def _outwards(grid: Grid, low: int, high: int) -> tuple[int, int]:
+    """Round numbers outwards to one significant digit; zero is always inside."""
+    upper = _roomy(grid, high) if high > 0 or low == 0 else 0
+    lower = -_roomy(grid, -low) if low < 0 else 0
+    return lower, upper
+
+
+def _roomy(grid: Grid, code: int) -> int:
+    """Round a size upwards to one significant digit, and to no less than ten steps.
+
+    Below ten steps one digit would be the exact extreme.
+    """
+    size = max(code, 10) * grid.step
+    unit = Decimal((0, (1,), size.adjusted()))
+    return int((size / unit).to_integral_value(ROUND_CEILING) * unit / grid.step)
+
+
+def _whole_years(grid: Grid, low: int, high: int) -> tuple[int, int]:
+    """Round times outwards to the start and the end of a year."""
+    first, last = grid.decode(low), grid.decode(high)
+    if not isinstance(first, date) or not isinstance(last, date):
+        return low, high
+    if grid.kind == "date":
+        return grid.encode(date(first.year, 1, 1)), grid.encode(date(last.year, 12, 31))
+    last_day = grid.encode(datetime(last.year, 12, 31))
+    return grid.encode(datetime(first.year, 1, 1)), last_day + int(86_400 / grid.step) - 1

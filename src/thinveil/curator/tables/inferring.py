@@ -1,0 +1,167 @@
+"""What a column seems to be, judged by its distinct values alone.
+
+Only what is taken as public is inferred: kinds, steps and the lists of categories. The
+extremes of a column are not public, so a grid gets no bounds here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+
+from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
+from thinveil.errors import DataError
+from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
+
+FINEST: Final = 400
+"""Decimal places beyond which no grid is drafted; the smallest float has 324."""
+
+FEW: Final = 5
+"""Fewer different texts in a column are no reason for doubt."""
+
+STEPS: Final = ("3600", "60", "1", "0.001", "0.000001")
+"""The steps of times that are tried, in seconds, the coarsest first."""
+
+
+def infer(columns: Sequence[Column], missing: Collection[str]) -> Schema:
+    """Return the schema that fits the columns, without bounds.
+
+    Raises:
+        DataError: A column of numbers holds an infinity or needs too fine a grid.
+    """
+    return Schema(tuple(infer_attribute(column, missing) for column in columns))
+
+
+def infer_attribute(column: Column, missing: Collection[str]) -> Attribute:
+    """Return the attribute that fits one column: a grid where all values fit one."""
+    present = column.present(missing)
+    gaps = len(present) < len(column.texts)
+    if present:
+        stripped = [text.strip() for text in present]
+        found = _number(column, stripped, missing, gaps) or _time(column.name, stripped, gaps)
+        if found is not None:
+            return found
+    return as_categories(column, missing)
+
+
+def as_categories(column: Column, missing: Collection[str]) -> Categories:
+    """Return a public list of all texts of a column."""
+    present = column.present(missing)
+    return Categories(column.name, tuple(sorted(present)), len(present) < len(column.texts))
+
+
+def _number(
+    column: Column, texts: Sequence[str], missing: Collection[str], gaps: bool
+) -> Grid | None:
+    """Return a grid of numbers, or None where some text is not a plain number."""
+    if all(map(WHOLE.fullmatch, texts)):
+        return Grid(column.name, "integer", missing=gaps)
+    matches = NUMBER.fullmatch
+    infinite = False
+    for text in texts:
+        if not matches(text):
+            if not INFINITE_TEXT.fullmatch(text):
+                return None
+            infinite = True
+        elif padded(text):
+            return None
+    if infinite:
+        raise DataError(
+            f"row {_first(column, missing, INFINITE_TEXT.fullmatch)} of column {column.name!r} "
+            "is infinite: correct it, name the text as a missing text, or give a schema file "
+            'with kind = "category" for the column'
+        )
+    finest = max(map(_places, texts))
+    if finest > FINEST:
+        row = _first(column, missing, lambda text: _places(text) > FINEST)
+        raise DataError(
+            f"row {row} of column {column.name!r} has more than {FINEST} decimals: give a "
+            'coarser step in a schema file, or kind = "category" there'
+        )
+    if finest:
+        return Grid(column.name, "decimal", Decimal((0, (1,), -finest)), missing=gaps)
+    return Grid(column.name, "integer", missing=gaps)
+
+
+def padded(text: str) -> bool:
+    """Tell whether a number has a leading zero, as postcodes do."""
+    if text[0] in "+-":
+        text = text[1:]
+    return text[0] == "0" and text[1:2].isdigit()
+
+
+def _places(text: str) -> int:
+    """Count the decimals of a number, trailing zeros left out."""
+    if "e" not in text and "E" not in text:
+        return len(text.partition(".")[2].rstrip("0"))
+    try:
+        exponent = Decimal(text).normalize(EXACT).as_tuple().exponent
+    except ArithmeticError:
+        # Beyond any grid: too fine, or (the encoder will say so) too large.
+        return FINEST + 1 if "-" in text[1:] else 0
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _first(column: Column, missing: Collection[str], test: Callable[[str], object]) -> int:
+    """Return the first row whose text passes a test."""
+    places = [
+        place
+        for place, text in enumerate(column.texts)
+        if text is not None and text not in missing and test(text.strip())
+    ]
+    return int(np.isin(column.index, places).argmax()) + 1
+
+
+def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
+    """Return a grid of dates or datetimes, or None where some text is neither."""
+    try:
+        if all(map(DAY.fullmatch, texts)):
+            for text in texts:
+                day(text)
+            return Grid(name, "date", missing=gaps)
+        zones = set()
+        for text in texts:
+            match = MOMENT.fullmatch(text)
+            if match is None and not DAY.fullmatch(text):
+                return None
+            zones.add(match is not None and match["zone"] is not None)
+        if len(zones) > 1:
+            return None  # Local times and times with an offset do not compare.
+        times = {ticks(text) for text in texts}
+    except (ValueError, OverflowError):
+        return None
+    if all(tick % 86_400_000_000 == 0 for tick in times):
+        return Grid(name, "date", missing=gaps)
+    for step in map(Decimal, STEPS):
+        width = int(step * 10**6)
+        if all(tick % width == 0 for tick in times):
+            return Grid(name, "datetime", step, missing=gaps)
+    return None
+
+
+def doubts(schema: Schema, records: int) -> list[str]:
+    """Say where an inferred schema makes more public than its owner may have meant.
+
+    A column of many different texts becomes a public list of categories, as long as a quarter of
+    the records or longer: names of people, say. Often it holds numbers or dates in a form that is
+    not recognised, or a text that means missing.
+    """
+    found = []
+    for attribute in schema:
+        if isinstance(attribute, Categories) and len(attribute.values) >= max(FEW, records / 4):
+            numbers = sum(any(map(str.isdigit, text)) for text in attribute.values)
+            hint = (
+                "If these are numbers or dates, say which text means missing (--missing TEXT) or "
+                "write them plainly (1234.5, 2024-12-31)."
+                if numbers >= len(attribute.values) / 2
+                else "If it is not public, drop the column."
+            )
+            found.append(
+                f"the column {attribute.name!r} has {len(attribute.values):,} different texts in "
+                f"{records:,} records, and their list counts as public. {hint}"
+            )
+    return found

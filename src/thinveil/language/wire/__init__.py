@@ -1,0 +1,1 @@
+"""How questions, answers and public facts travel between programs."""

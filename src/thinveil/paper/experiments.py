@@ -1,0 +1,276 @@
+"""The paper's experiments on the bank table, each a function that returns rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.attacks import people as targeted
+from thinveil.attacker.attacks import table
+from thinveil.attacker.evidence.likelihood import ABOVE, NOISY, zones
+from thinveil.attacker.strategies import strategy_named
+from thinveil.attacker.terms import Attack
+from thinveil.auditing.driver import Observer, Run, run
+from thinveil.auditing.schedule import DEFAULT, Fixed, Free, exact_epsilon
+from thinveil.curator.curator import Curator
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.language.claims import idp, unprotected
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import batch_of
+from thinveil.language.schema import Grid, Schema
+from thinveil.paper import figures as paper
+from thinveil.paper.rows import Row, rounded
+from thinveil.verdicts.scoring import score
+
+_STRATEGY = strategy_named("published")
+_PUBLISHED_CLAIM = Fraction(exact_epsilon(DEFAULT))
+
+Making = Callable[[PublicFacts], Attack[Any]]
+
+
+def _run(data: Dataset, protected: bool, make: Making, observer: Observer, seed: int) -> Run[Any]:
+    """Run an attack of the paper on a fresh curator: k = 1, 1e-10 an answer, unbounded."""
+    curator = Curator(data, idp(1) if protected else unprotected(), seed=seed)
+    schedule = Fixed(_PUBLISHED_CLAIM) if protected else Free()
+    ended = run(make(curator.facts), curator, schedule, observer=observer)
+    if ended.ending == "interrupted":
+        raise KeyboardInterrupt
+    return ended
+
+
+def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
+    """How many queries decide whether a person is in the table."""
+    who = unique_people(data)[0]
+    rows = []
+    for protected in (True, False):
+        ended = _run(
+            data, protected, lambda f: targeted.membership(f, _STRATEGY, [who]), observer, seed
+        )
+        assert ended.found.people[0].present is True
+        rows.append(
+            Row(
+                "membership",
+                "queries for one person",
+                protected,
+                paper.MEMBERSHIP[protected],
+                ended.meter.queries,
+            )
+        )
+    return rows
+
+
+def unique_people(data: Dataset) -> list[targeted.Person]:
+    """Return what the attacker knows about those who are unique on the linking attributes."""
+    columns = [data.schema.column(name) for name in paper.LINKING]
+    cells, first, counts = np.unique(
+        data.codes[:, columns], axis=0, return_index=True, return_counts=True
+    )
+    order = np.argsort(first)
+    return [
+        dict(zip(columns, cells[place].tolist(), strict=True))
+        for place in order.tolist()
+        if counts[place] == 1
+    ]
+
+
+def targeting(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
+    """How many queries find the attributes of one person, on average."""
+    people = unique_people(data)
+    known = set(people[0])
+    wanted = [column for column in range(len(data.schema)) if column not in known]
+    balance = data.schema.column("balance")
+    rows = [Row("targeting", "people unique on five attributes", None, 1815, len(people))]
+    for protected in (True, False):
+        ended = _run(
+            data,
+            protected,
+            lambda f: targeted.attributes(
+                f, _STRATEGY, people, wanted, assume_unique=True, shortcut=False
+            ),
+            observer,
+            seed,
+        )
+        _check_people(data, people, ended.found)
+        one = int(ended.meter.by_column[balance]) / len(people)
+        whole = ended.meter.queries / len(people)
+        rows += [
+            rounded("targeting", "balance, queries a person", protected, paper.BALANCE, one, 1),
+            rounded("targeting", "balance, to four digits", protected, paper.BALANCE_FINE, one, 4),
+            rounded(
+                "targeting",
+                "balance, queries a bit",
+                protected,
+                paper.PER_BIT,
+                one / paper.BALANCE_BITS,
+                1,
+            ),
+            rounded("targeting", "all 12 unknown attributes", protected, paper.RECORD, whole, 1),
+            rounded("targeting", "all 12, to four digits", protected, paper.RECORD_FINE, whole, 4),
+        ]
+    return rows
+
+
+def _check_people(data: Dataset, people: list[targeted.Person], found: Any) -> None:
+    """Make sure that the queries counted bought the right values."""
+    columns = list(people[0])
+    place = {tuple(row): i for i, row in enumerate(data.codes[:, columns].tolist())}
+    for who, person in zip(people, found.people, strict=True):
+        record = data.codes[place[tuple(who.values())]]
+        for each in person.values:
+            assert each.values == [(int(record[each.column]), 1)]
+
+
+def columns(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
+    """How many queries reconstruct each attribute by itself."""
+    names = [data.schema.column(name) for name in paper.ORDER]
+    rows = []
+    for protected in (True, False):
+        ended = _run(data, protected, lambda f: table.columns(f, _STRATEGY, names), observer, seed)
+        for each in ended.found.columns:
+            values, counts = np.unique(data.column(each.column), return_counts=True)
+            assert each.values == list(zip(values.tolist(), counts.tolist(), strict=True))
+        asked = dict(zip(data.schema.names, ended.meter.by_column.tolist(), strict=False))
+        rows += [
+            Row("columns", name, protected, figure, asked[name])
+            for name, figure in paper.COLUMNS[protected].items()
+        ]
+        if protected:
+            distinct = {
+                data.schema[each.column].name: len(each.values) for each in ended.found.columns
+            }
+            rows += [
+                rounded(
+                    "columns",
+                    "balance, queries a distinct value",
+                    True,
+                    33,
+                    asked["balance"] / distinct["balance"],
+                    0,
+                ),
+                rounded(
+                    "columns",
+                    "balance, queries a person",
+                    True,
+                    5,
+                    asked["balance"] / data.records,
+                    0,
+                ),
+                *(
+                    Row("columns", f"distinct values of {name}", None, figure, distinct[name])
+                    for name, figure in paper.DISTINCT.items()
+                ),
+            ]
+    return rows
+
+
+def dataset(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
+    """How many queries reconstruct the whole table."""
+    order = [data.schema.column(name) for name in paper.ORDER]
+    rows: list[Row] = []
+    for protected in (True, False):
+        ended = _run(data, protected, lambda f: table.table(f, _STRATEGY, order), observer, seed)
+        scored = score(ended.found, data)
+        queries = ended.meter.queries
+        per_person = queries / data.records
+        per_element = per_person / len(data.schema)
+        rows += [
+            Row("dataset", "total queries", protected, paper.DATASET[protected], queries),
+            rounded(
+                "dataset",
+                "queries a person",
+                protected,
+                paper.PER_PERSON[protected],
+                per_person,
+                1,
+            ),
+            rounded(
+                "dataset",
+                "queries a data element",
+                protected,
+                paper.PER_ELEMENT[protected],
+                per_element,
+                1,
+            ),
+            Row("dataset", "records recovered", protected, data.records, scored.recovered),
+        ]
+        if protected:
+            asked = dict(zip(data.schema.names, ended.meter.by_column.tolist(), strict=False))
+            rows.append(
+                Row("dataset", "claimed privacy loss", True, paper.CLAIMED, float(ended.spent))
+            )
+            rows += [
+                Row("dataset", f"queries for {name}", True, figure, asked[name])
+                for name, figure in paper.DATASET_BY_ATTRIBUTE.items()
+            ]
+        else:
+            trivial = ended.meter.trivial
+            rows += [
+                Row("dataset", "trivial queries (erratum 8)", False, paper.TRIVIAL, trivial),
+                Row(
+                    "dataset",
+                    "without them (erratum 8)",
+                    False,
+                    paper.WITHOUT_TRIVIAL,
+                    queries - trivial,
+                ),
+            ]
+    by_size = sorted(order, key=lambda column: data.schema[column].size or 0)
+    ended = _run(data, True, lambda f: table.table(f, _STRATEGY, by_size), observer, seed)
+    rows.append(
+        Row(
+            "dataset",
+            "by public domain size (erratum 11)",
+            True,
+            paper.BY_DOMAIN_SIZE,
+            ended.meter.queries,
+        )
+    )
+    return rows
+
+
+def six_incomes() -> Dataset:
+    """Return the table of the worked example."""
+    return Dataset(Schema((Grid("income"),)), np.array(paper.INCOMES, np.int64)[:, None])
+
+
+def staircase(k: int = 1, seed: int = 0) -> list[tuple[int, float, int]]:
+    """Ask for incomes in [1, 10) at every threshold: threshold, answer, sensitivity shown."""
+    curator = Curator(six_incomes(), idp(k), seed=seed)
+    thresholds = list(range(curator.facts.records))
+    batch = batch_of([([{0: (1, 10)}], b) for b in thresholds])
+    answers = curator.answer(batch.stamped(("staircase", 1), float(_PUBLISHED_CLAIM)))
+    shown = [int(zone == NOISY) for zone in zones(curator.facts.claim, answers)]
+    return list(zip(thresholds, answers.values.tolist(), shown, strict=True))
+
+
+def sensitivity(seed: int = 0) -> list[Row]:
+    """The worked example: sensitivity against threshold, and the count it gives away."""
+    steps = staircase(seed=seed)
+    noisy = [threshold for threshold, _, shown in steps if shown]
+    exact = {threshold: answer for threshold, answer, shown in steps if not shown}
+    curator = Curator(six_incomes(), idp(1), seed=seed)
+    ended = run(
+        table.count(curator.facts, _STRATEGY, {0: (1, 10)}), curator, Fixed(_PUBLISHED_CLAIM)
+    )
+    whole = run(table.table(curator.facts, _STRATEGY), curator, Fixed(_PUBLISHED_CLAIM))
+    incomes = np.repeat(whole.found.codes[:, 0], whole.found.counts)
+    name = "sensitivity"
+    return [
+        Row(name, "thresholds with sensitivity 1", True, [1, 2], noisy),
+        Row(name, "answer at b = 0", True, ABOVE / 2, exact.get(0)),
+        Row(name, "answer at b = 3", True, 0.0, exact.get(3)),
+        Row(name, "people with an income in [1, 10)", True, 2, ended.found.count),
+        Row(name, "incomes recovered", True, list(paper.INCOMES), np.sort(incomes).tolist()),
+    ]
+
+
+EXPERIMENTS: Final[dict[str, Callable[[Dataset, Observer, int], list[Row]]]] = {
+    "membership": membership,
+    "targeting": targeting,
+    "columns": columns,
+    "dataset": dataset,
+}
+"""The experiments that need the bank table, by name."""

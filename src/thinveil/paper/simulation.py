@@ -1,0 +1,258 @@
+"""Simulates noise and puts it to the tests of `attacker.detection`.
+
+Half of the simulations draw Laplace(1) and half Laplace(2): a mechanism with an offset of
+1, its answers in units of 1/epsilon, where the true bit (1e-10 of a unit) is left out.
+Every answer of every simulation is drawn. The work is cut into tasks with a random stream
+each, so the result depends on the seed and not on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.evidence.noise_tests import MeanMagnitude, Sequential, Variance
+from thinveil.auditing.driver import Meter, Observer
+from thinveil.errors import UsageError
+from thinveil.language.queries import About, Codes, Flags, Floats
+from thinveil.paper import figures as paper
+
+SIMULATIONS: Final = paper.PSI_SIMULATIONS
+
+_CURVE: Final = (2, 3, 5, 20, 30, 50, 200, 300, 500)  # further m, for the figure only
+_CURVE_SHARE: Final = 10
+_BLOCK: Final = 2**17  # answers in hand at a time: fits a cache, keeps threads apart
+_TASK: Final = 10_000_000  # answers a task: a twentieth of a second
+_RUNS: Final = 20_000  # sequential tests a task
+_CHUNK: Final = 16  # answers that a sequential test is given at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How often a test on m answers was right."""
+
+    test: str
+    repeats: int
+    right: int
+    simulations: int
+
+    @property
+    def percent(self) -> float:
+        """The share of simulations that were decided rightly."""
+        return 100 * self.right / self.simulations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walks:
+    """How many answers the sequential test used, for one wanted error and kind of noise.
+
+    Args:
+        wanted: The wanted error.
+        noisier: Which kind of noise was drawn.
+        wrong: How many runs decided for the other kind.
+        lengths: At place j, how many runs used j answers.
+    """
+
+    wanted: float
+    noisier: bool
+    wrong: int
+    lengths: Codes
+
+    @property
+    def runs(self) -> int:
+        """How many runs there were."""
+        return int(self.lengths.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean number of answers."""
+        return float(self.lengths @ np.arange(len(self.lengths))) / self.runs
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean."""
+        far = np.arange(len(self.lengths)) - self.mean
+        return math.sqrt(float(self.lengths @ far**2)) / self.runs
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was simulated: fixed numbers of answers, and sequential runs."""
+
+    scores: tuple[Score, ...]
+    walks: tuple[Walks, ...]
+
+    def score(self, test: str, repeats: int) -> Score:
+        """Return the score of one test at one m."""
+        return next(each for each in self.scores if (each.test, each.repeats) == (test, repeats))
+
+
+def laplace(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Draw from Laplace(1): exponential magnitudes with one random bit each as the sign."""
+    draws = rng.standard_exponential(shape)
+    words = rng.integers(2**64, size=-(-draws.size // 64), dtype=np.uint64)
+    signs = (words[:, None] << np.arange(64, dtype=np.uint64)) & np.uint64(2**63)
+    draws.reshape(-1).view(np.uint64)[:] ^= signs.reshape(-1)[: draws.size]
+    return draws
+
+
+def printed_psi(answers: Floats) -> Floats:
+    """Return psi_m as the text has it, centred on (z_1 + z_m)/m (erratum 4)."""
+    repeats = answers.shape[-1]
+    centred = answers - (answers[..., :1] + answers[..., -1:]) / repeats
+    psi: Floats = np.einsum("...j,...j", centred, centred) / (repeats - 1)
+    return psi
+
+
+PSI: Final = Variance()
+MAGNITUDE: Final = MeanMagnitude()
+PRINTED: Final = "psi_m as printed"
+
+_TESTS: Final[dict[str, Callable[[Floats], Flags]]] = {
+    PSI.name: lambda answers: PSI.decide(answers, 1.0),
+    MAGNITUDE.name: lambda answers: MAGNITUDE.decide(answers, 1.0),
+    PRINTED: lambda answers: printed_psi(answers) >= PSI.threshold,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """A task: so many simulations of m answers, put to every test."""
+
+    repeats: int
+    noisier: bool
+    simulations: int
+    stream: tuple[int, ...]
+
+    @property
+    def answers(self) -> int:
+        return self.simulations * self.repeats
+
+    @property
+    def key(self) -> tuple[float, bool]:
+        return self.repeats, self.noisier
+
+    def run(self) -> Codes:
+        """Count simulations (first) and how often each test is right (the rest)."""
+        rng = np.random.Generator(np.random.SFC64(self.stream))
+        right = np.zeros(len(_TESTS), np.int64)
+        rows = max(1, _BLOCK // self.repeats)
+        for start in range(0, self.simulations, rows):
+            answers = laplace(rng, (min(rows, self.simulations - start), self.repeats))
+            if self.noisier:
+                answers *= 2
+            flags = [decide(answers) for decide in _TESTS.values()]
+            right += [np.count_nonzero(each == self.noisier) for each in flags]
+        return np.concatenate([[self.simulations], right])
+
+
+@dataclass(frozen=True, slots=True)
+class _Walking:
+    """A task: so many runs of the sequential test."""
+
+    wanted: float
+    noisier: bool
+    runs: int
+    stream: tuple[int, ...]
+
+    @property
+    def answers(self) -> int:
+        return round(self.runs * Sequential(self.wanted).expected(self.noisier))
+
+    @property
+    def key(self) -> tuple[float, bool]:
+        return self.wanted, self.noisier
+
+    def run(self) -> Codes:
+        """Count wrong runs (first) and the runs of each length (the rest)."""
+        rng = np.random.Generator(np.random.SFC64(self.stream))
+        scale = 2.0 if self.noisier else 1.0
+        ended = Sequential(self.wanted).run(
+            self.runs, lambda rows: scale * laplace(rng, (len(rows), _CHUNK)), 1.0
+        )
+        wrong = np.count_nonzero(ended.noisier != self.noisier)
+        return np.concatenate([[wrong], np.bincount(ended.used)])
+
+
+_Task = _Fixed | _Walking
+
+
+def _tasks(simulations: int, seed: int) -> list[_Task]:
+    """Cut the work into tasks, each with a random stream of its own."""
+    half = simulations // 2
+    sizes = dict.fromkeys(paper.PSI, half) | dict.fromkeys(_CURVE, half // _CURVE_SHARE)
+    tasks: list[_Task] = []
+    for noisier in (False, True):
+        for repeats, size in sizes.items():
+            for number, many in enumerate(_shares(size, max(1, _TASK // repeats))):
+                tasks.append(
+                    _Fixed(repeats, noisier, many, (seed, 0, repeats, int(noisier), number))
+                )
+        for place, wanted in enumerate(paper.SEQUENTIAL):
+            for number, many in enumerate(_shares(half, _RUNS)):
+                tasks.append(
+                    _Walking(wanted, noisier, many, (seed, 1, place, int(noisier), number))
+                )
+    return tasks
+
+
+def _shares(size: int, most: int) -> list[int]:
+    return [min(most, size - start) for start in range(0, size, most)]
+
+
+def measure(
+    observer: Observer = lambda meter, about: None,
+    seed: int = 0,
+    simulations: int = SIMULATIONS,
+    threads: int | None = None,
+) -> Measured:
+    """Simulate everything; same seed, same result.
+
+    Args:
+        observer: Called after each task with the number of answers drawn.
+        seed: The seed of all noise.
+        simulations: How many simulations for each m, half of each kind of noise.
+        threads: How many tasks run side by side; as many as there are processors unless given.
+    """
+    if not 0 <= seed < 2**128:
+        raise UsageError("the seed must be a whole number from 0 to 2^128 - 1")
+    tasks = _tasks(simulations, seed)
+    total = sum(task.answers for task in tasks)
+    counted: dict[tuple[float, bool], Codes] = {}
+    meter = Meter(0)
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+    try:
+        for task, counts in zip(tasks, pool.map(lambda task: task.run(), tasks), strict=True):
+            counted[task.key] = _added(counted.get(task.key), counts)
+            meter.queries += task.answers
+            observer(meter, About("telling noise from noise", meter.queries / total))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    scores = []
+    for repeats in sorted((*paper.PSI, *_CURVE)):
+        many, *right = (counted[repeats, False] + counted[repeats, True]).tolist()
+        scores += [
+            Score(test, repeats, each, many) for test, each in zip(_TESTS, right, strict=True)
+        ]
+    walks = [
+        Walks(wanted, noisier, int(counted[wanted, noisier][0]), counted[wanted, noisier][1:])
+        for wanted in paper.SEQUENTIAL
+        for noisier in (False, True)
+    ]
+    return Measured(tuple(scores), tuple(walks))
+
+
+def _added(left: Codes | None, right: Codes) -> Codes:
+    """Add counts of which the longer one may have more places."""
+    if left is None:
+        return right
+    longer, shorter = (left, right) if len(left) > len(right) else (right, left)
+    both = longer.copy()
+    both[: len(shorter)] += shorter
+    return both

@@ -1,0 +1,1 @@
+"""Results for people at a terminal, and as plain files."""

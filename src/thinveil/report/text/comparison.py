@@ -1,0 +1,201 @@
+"""A comparison of mechanisms and its risk curves, for people at a terminal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from thinveil.verdicts.comparing.candidates import Skipped
+from thinveil.verdicts.comparing.curves import Known, Risk
+from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
+
+_WIDE: Final = 100
+_SHARES: Final = (0.25, 0.5, 0.75, 1.0)
+HEADINGS: Final = {
+    "membership": "membership",
+    "attribute": "attribute inference",
+    "dataset": "full reconstruction",
+}
+"""How the attacks are called in tables and pictures."""
+
+
+def show_comparison(console: Console, compared: Comparison) -> None:
+    """Print all mechanisms against all attacks, and last the sentence to remember."""
+    console.print(Text("What the attacker was assumed to know", style="bold"))
+    for line in compared.assumed_public():
+        console.print(Text(f"  {line}"))
+    console.print(Text("How the trials were made", style="bold"))
+    for line in compared.how_trials_were_made():
+        console.print(Text(f"  {line}"))
+    console.print(_table(compared, console.width))
+    for note in _notes(compared):
+        console.print(Text(f"  {note}", style="dim"))
+    calm = compared.lines and all(each.at_baseline or each.missing for each in compared.lines)
+    style = "yellow" if compared.interrupted else "green" if calm else "red"
+    console.print(Panel(Text(compared.sentence()), title="Verdict", border_style=style))
+
+
+def _table(compared: Comparison, width: int) -> Table:
+    """Return the table; where there is little room, answers and loss stand on two lines."""
+    comma, usual = ", " if width >= _WIDE else "\n", _usual(compared)
+    table = Table(
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_lines=False,
+        pad_edge=False,
+    )
+    table.add_column("mechanism", overflow="fold")
+    for task in TASKS:
+        table.add_column(HEADINGS[task], justify="right", overflow="fold")
+    table.add_row(Text("asking nothing", "italic"), *_baselines(compared, comma))
+    table.add_row(
+        Text("knowing marginals", "italic"),
+        *(
+            Text(f"{usual[task].marginals:.4g} of {usual[task].of:,}" if task in usual else "")
+            for task in TASKS
+        ),
+        end_section=True,
+    )
+    for place, line in enumerate(compared.lines):
+        later = compared.lines[place + 1 :]
+        last = bool(later) and _kind(later[0]) != _kind(line)
+        table.add_row(Text(line.mechanism), *_cells(compared, line, comma), end_section=last)
+    return table
+
+
+def _kind(line: Line) -> tuple[bool, bool]:
+    return line.claim.protected, line.control
+
+
+def _usual(compared: Comparison) -> dict[str, Outcome]:
+    """Return an outcome of each attack whose baseline stands for the column."""
+    outcomes = [each for line in compared.lines for each in line.tried]
+    return {each.task: each for each in reversed(outcomes) if each.unit != "different records"}
+
+
+def _baselines(compared: Comparison, comma: str) -> list[Text]:
+    usual = _usual(compared)
+    return [
+        Text(f"{_guess(usual[task])}\n0 answers{comma}loss 0" if task in usual else "")
+        for task in TASKS
+    ]
+
+
+def _guess(outcome: Outcome) -> str:
+    return f"{outcome.baseline:.4g} of {outcome.of:,} {outcome.unit}"
+
+
+def _cells(compared: Comparison, line: Line, comma: str) -> list[Text]:
+    if line.missing:
+        return [Text("not tried", "dim")] * len(TASKS)
+    cells = []
+    usual = _usual(compared)
+    word = "" if comma == ", " else "loss "
+    for each in line.outcomes:
+        if isinstance(each, Skipped):
+            cells.append(Text("not tried", "dim"))
+            continue
+        same = each.task in usual and usual[each.task].unit == each.unit
+        lines = [_recovered(each, "" if same else f" {each.unit}")]
+        if each.task not in usual or usual[each.task].of != each.of:
+            lines.append(f"(asking nothing: {each.baseline:.4g})")
+        loss = each.epsilon_claimed
+        asked = f"{each.queries:,} answer{'' if each.queries == 1 else 's'}"
+        lines.append(f"{asked}{comma}{'no claim' if loss is None else f'{word}{loss:.2g}'}")
+        style = "red" if each.everything else "green" if each.at_baseline else "yellow"
+        text = Text("\n".join(lines))
+        text.stylize(style, 0, len(lines[0]))
+        cells.append(text)
+    return cells + [Text("not reached", "dim")] * (len(TASKS) - len(cells))
+
+
+def _recovered(outcome: Outcome, unit: str) -> str:
+    """Write what was recovered; the unit where it is not that of the whole column."""
+    if outcome.ended == "undecided" and not outcome.stated:
+        return "nothing usable"
+    wrong = outcome.stated - outcome.recovered
+    return f"{outcome.recovered:,} of {outcome.of:,}{unit}" + (
+        f", {wrong:,} wrong" if wrong else ""
+    )
+
+
+def _notes(compared: Comparison) -> list[str]:
+    """Return, once each, why attacks ended early or were not run."""
+    notes = []
+    for line in compared.lines:
+        if line.missing:
+            notes.append(f"{line.mechanism}: not tried. {line.missing}")
+        notes += [
+            f"{each.reason[:1].upper()}{each.reason[1:]}." for each in line.tried if each.reason
+        ]
+    return list(dict.fromkeys(notes))
+
+
+def show_risk(console: Console, drawn: Risk) -> None:
+    """Print both risk curves as short tables; pictures and JSON have all points."""
+    if drawn.losses:
+        names = list(dict.fromkeys(each.mechanism for each in drawn.losses))
+        seeds = len({each.seed for each in drawn.losses})
+        table = _curves(
+            f"Records recovered against the total claimed loss: {drawn.sample:,} records, the same "
+            f"search, the total split equally over {drawn.answers:,} answers, {seeds} runs a point",
+            ["total claimed loss", *names],
+        )
+        curves = {name: dict(drawn.loss_curve(name)) for name in names}
+        for epsilon in sorted({each.epsilon for each in drawn.losses}):
+            table.add_row(
+                f"{epsilon:g}", *(_spread(curves[name].get(epsilon, [])) for name in names)
+            )
+        console.print(table)
+        console.print(Text(f"  Guessing without asking: {drawn.loss_baseline.records:.1%}"))
+    if drawn.allowances:
+        table = _curves(
+            f"Answers after which so much of {drawn.records:,} records is known, at "
+            f"{drawn.epsilon_per_query} an answer",
+            ["mechanism", *(f"{share:.0%}" for share in _SHARES), "half of the records"],
+        )
+        for name in dict.fromkeys(each.mechanism for each in drawn.allowances):
+            table.add_row(
+                name,
+                *(_first(drawn, name, share) for share in _SHARES),
+                _first(drawn, name, 0.5, records=True),
+            )
+        console.print(table)
+        guess = drawn.answers_baseline
+        console.print(
+            Text(
+                "  Shares are of values; a value counts with all values searched before it in its "
+                f"record. Guessing without asking: {guess.values:.1%} of values, "
+                f"{guess.records:.1%} of records"
+            )
+        )
+    if drawn.interrupted:
+        console.print(Text("  The curves were interrupted: this is what was done so far."))
+    console.print(Panel(Text(drawn.sentence()), title="Risk", border_style="red"))
+
+
+def _curves(title: str, headings: list[str]) -> Table:
+    table = Table(title=Text(title), title_justify="left", header_style="bold", box=box.SIMPLE_HEAD)
+    for heading in headings:
+        table.add_column(heading, justify="right", overflow="fold")
+    return table
+
+
+def _spread(known: list[Known]) -> str:
+    """Write the mean of some runs, and their range where they differ."""
+    if not known:
+        return ""
+    shares = [each.records for each in known]
+    mean, low, high = sum(shares) / len(shares), min(shares), max(shares)
+    return f"{mean:.0%}" if low == high else f"{mean:.0%} ({low:.0%} to {high:.0%})"
+
+
+def _first(drawn: Risk, name: str, share: float, records: bool = False) -> str:
+    """Write after how many answers so much was first seen to be known."""
+    answers = drawn.answers_for(name, share, records)
+    return "never" if answers is None else f"{answers:,}"

@@ -1,0 +1,305 @@
+"""Results for people at a terminal: one plain sentence, then tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from thinveil.paper.rows import Row
+from thinveil.verdicts.bounds import Bounds
+from thinveil.verdicts.intervals import clopper_pearson, percent
+from thinveil.verdicts.membership import Trial
+from thinveil.verdicts.phrases import many, spelled
+from thinveil.verdicts.verdict import Verdict
+
+_MOST_ROWS = 20
+_WIDE = 76  # below this many columns, what attributes cost is left out
+
+
+def _plain_table(*headings: str, title: str = "") -> Table:
+    table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold")
+    return table
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Print what an audit found: figures, tables, and last the sentence to remember."""
+    console.print(Text("What the attacker was assumed to know", style="bold"))
+    for line in verdict.assumed_public():
+        console.print(Text(f"  {line}"))
+    console.print(_figures(verdict))
+    if verdict.score is not None:
+        console.print(_attributes(verdict, wide=console.width >= _WIDE))
+    for part in _result(verdict):
+        console.print(part)
+    if verdict.membership is not None:
+        for part in membership(verdict.membership):
+            console.print(part)
+    if verdict.notice:
+        console.print(Text(f"Note: {verdict.notice}", style="yellow"))
+    undecided = verdict.run.ending == "undecided"
+    style = "red" if verdict.run.ending == "complete" and verdict.run.found else "yellow"
+    style = "green" if undecided else style
+    said = verdict.sentence()
+    if verdict.membership is not None and not verdict.options.trials_only:
+        said = f"{said} {verdict.membership.sentence()}"
+    console.print(Panel(Text(said), title="Verdict", border_style=style))
+
+
+def _figures(verdict: Verdict) -> Table:
+    meter, facts = verdict.run.meter, verdict.facts
+    group = "" if facts.claim.k is None else f", k = {facts.claim.k}"
+    claimed = verdict.epsilon_claimed
+    rows = [
+        ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
+        ("which is", facts.claim.describe()),
+        ("attack, strategy", f"{verdict.options.attack}, {verdict.strategy}"),
+        ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
+        ("budget", verdict.options.schedule(facts.claim).describe()),
+        ("answers asked for", f"{meter.queries:,}"),
+        ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
+        *_accuracy(verdict),
+        *_errors(verdict),
+        *_bits(verdict),
+        ("seconds", f"{verdict.seconds:.2f}"),
+        *_network(verdict),
+    ]
+    if meter.trivial:
+        rows.insert(6, ("trivial questions among them", f"{meter.trivial:,}"))
+    if meter.replayed:
+        rows.insert(6, ("rounds replayed, not asked again", f"{meter.replayed:,}"))
+    if verdict.options.precision:
+        steps = ", ".join(f"{name} {step}" for name, step in verdict.options.precision.items())
+        rows.append(("precision", f"{steps}; exact means at this precision"))
+    if verdict.provenance is not None and verdict.provenance.transcript is not None:
+        rows.append(("hash of all answers", verdict.provenance.transcript[:16]))
+    table = Table(show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how much is right, with its interval, beside both attackers who never ask."""
+    judged = verdict.accuracy
+    if judged is None:
+        whole = verdict.options.trials_only or verdict.run.found is None
+        return [] if whole else [("right", f"not scored: {_why_not_scored(verdict)}")]
+    share, sure = judged.whole, judged.confidence
+    rows = [(f"{judged.unit} right", f"{share.right:,} of {share.of:,}")]
+    if share.of > 1:
+        low, high = clopper_pearson(share.right, share.of, sure)
+        rows.append(("as a share", f"{low:.1%} to {high:.1%} at {percent(sure)} confidence"))
+    rows.append(("asking nothing", f"{share.nothing:,.6g} right"))
+    rows.append(("knowing the marginals", f"{share.marginals:,.6g} right"))
+    return rows
+
+
+def _why_not_scored(verdict: Verdict) -> str:
+    results = verdict.result if isinstance(verdict.result, list) else [verdict.result or {}]
+    if any(each.get("correct") is not None for each in results):
+        return "nobody asked about is alone in what is known of them"
+    return "the true table is not at hand"
+
+
+def membership(trial: Trial) -> list[RenderableType]:
+    """Return what trials of membership showed, as a table with its intervals."""
+    table = _plain_table("said to be in the table", "trials", "share", percent(trial.confidence))
+    table.title = Text("Trials of membership")
+    for world, right, of, share, (low, high) in (
+        ("who is in it", trial.right, trial.inside, trial.tpr, trial.tpr_interval),
+        ("who was replaced", trial.wrong, trial.outside, trial.fpr, trial.fpr_interval),
+    ):
+        table.add_row(world, f"{right:,} of {of:,}", f"{share:.1%}", f"{low:.2%} to {high:.2%}")
+    table.caption = (
+        f"{trial.targets()} Whoever asks nothing shows a bound of {trial.baseline:.2f}. So many "
+        f"trials can show at most {trial.ceiling:.2f}; more raise that."
+    )
+    return [table]
+
+
+def _network(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how the way to a service was, and what its own ledger says."""
+    found = verdict.network
+    if found is None:
+        return []
+    rows = [
+        (
+            "round trips",
+            f"{found['trips']:,}; median {found['median_ms']:.1f} ms, 95 % within "
+            f"{found['p95_ms']:.1f} ms, slowest {found['slowest_ms']:.0f} ms; "
+            f"{found['retries']:,} sent again",
+        )
+    ]
+    if "ledger" in found:
+        spent, left = (spelled(found["ledger"][name]) for name in ("spent", "left"))
+        rows.append(("the service's ledger", f"{spent} spent by this analyst, {left} left"))
+    return rows
+
+
+def _errors(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how sure the result is, and how often questions were repeated for it."""
+    chance = f"at most {verdict.error_probability:.2g}"
+    if verdict.facts.claim.reads_exactly and verdict.strategy != "posterior":
+        return [("chance of a misread answer", chance)]
+    meter = verdict.run.meter
+    mean = meter.queries / max(meter.questions, 1)
+    return [
+        ("answers a question", f"{mean:.1f} on average"),
+        ("chance of any wrong decision", f"{chance} (wanted: {verdict.options.error})"),
+    ]
+
+
+def _bits(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how much was found, what it cost, and how that compares."""
+    bits, bounds, meter = verdict.bits, verdict.bounds, verdict.run.meter
+    if bits is None:
+        return []
+    rows = [("bits found", f"{_short(bits)}, {verdict.bits_basis}")]
+    cost = verdict.questions_per_bit
+    if cost is not None:
+        what = "questions" if meter.queries == meter.questions else "answers"
+        rows.append((f"{what} a bit", f"{_short(cost)}{_at_best(bounds, cost)}"))
+    if bounds is not None and bounds.packed_bits is not None:
+        size = many(bounds.packed_bytes or 0, "byte")
+        rows.append(("true table packed by xz", f"{bounds.packed_bits:,} bits ({size})"))
+    elif bounds is not None and bounds.packed_left_out:
+        rows.append(("true table packed by xz", f"left out: {bounds.packed_left_out}"))
+    return rows
+
+
+def _at_best(bounds: Bounds | None, cost: float) -> str:
+    """Say how few questions a bit there could be, unless the table has fewer bits than that."""
+    if bounds is None or bounds.questions_per_bit is None:
+        return ""
+    best, told = _short(bounds.questions_per_bit), _short(bounds.bits_an_answer)
+    if cost < bounds.questions_per_bit:
+        return f" (the best to expect is {best}: the table is more regular than believed)"
+    return f" (at best {best}: an answer tells at most {told} bit{'' if told == '1' else 's'})"
+
+
+def _short(number: float) -> str:
+    """Write a figure with two digits after the point, or with three that count."""
+    return f"{number:,.0f}" if number >= 100 else spelled(float(f"{number:.3g}"))
+
+
+def _attributes(verdict: Verdict, *, wide: bool) -> Table:
+    assert verdict.score is not None
+    cost = ("questions", "bits") if wide else ()
+    table = _plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode")
+    table.box, table.pad_edge = box.SIMPLE_HEAD, False
+    column = (
+        "column: share of its different values that are named, less values named wrongly"
+        if verdict.score.distinct
+        else "column: share of its values that are right"
+    )
+    table.caption = (
+        f"{column}; person: share of people whose value is named, all else of them being known; "
+        "guess: the same by picking evenly from the public values; mode: by always naming the most "
+        "common value"
+    )
+    asked, bits = verdict.run.meter.by_column.tolist(), verdict.bits_by_attribute
+    judged = () if verdict.accuracy is None else verdict.accuracy.attributes
+    inferred = {
+        each.name: tuple(f"{n / one.of:.1%}" for n in (one.right, one.nothing, one.marginals))
+        for each in judged
+        if (one := each.inferred) is not None
+    }
+    for each, questions in zip(verdict.score.attributes, asked, strict=False):
+        found = f"{bits[each.name]:,.0f}" if each.name in bits else ""
+        table.add_row(
+            Text(each.name),
+            *((f"{questions:,}", found) if wide else ()),
+            f"{each.recovered / each.of:.1%}",
+            f"{each.guessed / each.of:.1%}",
+            *inferred.get(each.name, ("", "", "")),
+        )
+    return table
+
+
+def _result(verdict: Verdict) -> list[RenderableType]:
+    attack, result = verdict.options.attack, verdict.result
+    if attack == "count" and result:
+        some = result["count"] is None and result.get("exists")
+        return [Text(f"records that match: {'at least one' if some else result['count']}")]
+    if attack == "column" and result:
+        return [_column(each) for each in result]
+    if attack in ("membership", "uniqueness", "attribute") and result:
+        return [_people(result)]
+    return []
+
+
+def _column(found: dict[str, Any]) -> Group:
+    values = found["values"]
+    table = _plain_table("value", "records", title=f"column {found['column']}")
+    for each in values[:_MOST_ROWS]:
+        number = "some" if each["records"] is None else f"{each['records']:,}"
+        table.add_row(_value(each["value"]), number)
+    return Group(table, *_more(len(values) - _MOST_ROWS, "values"))
+
+
+def _people(result: Sequence[dict[str, Any]]) -> Group:
+    counted = any("matches" in person for person in result)
+    checked = any(person["correct"] is not None for person in result)
+    table = _plain_table("known", *["matches"] * counted, "found", *["correct"] * checked)
+    for person in result[:_MOST_ROWS]:
+        known = ", ".join(f"{name}={value}" for name, value in person["known"].items())
+        if "values" in person:
+            found = "\n".join(
+                f"{name}: {', '.join(_several(each) for each in values)}"
+                for name, values in person["values"].items()
+            )
+        else:
+            found = ", ".join(
+                f"{'' if person[name] else 'not '}{name}"
+                for name in ("present", "unique")
+                if name in person
+            )
+        right = {True: "yes", False: "NO", None: ""}[person["correct"]]
+        matches = str(person.get("matches", ""))
+        table.add_row(Text(known), *[matches] * counted, Text(found), *[right] * checked)
+    return Group(table, *_more(len(result) - _MOST_ROWS, "people"))
+
+
+def _several(value: dict[str, Any]) -> str:
+    text = str(_value(value["value"]))
+    return text if value["records"] in (1, None) else f"{text} (x{value['records']})"
+
+
+def _value(value: Any) -> Text:
+    return Text("missing" if value is None else str(value))
+
+
+def _more(count: int, what: str) -> list[Text]:
+    return [Text(f"... and {count:,} more {what} (--json FILE has all)")] if count > 0 else []
+
+
+def show_rows(console: Console, rows: Sequence[Row]) -> None:
+    """Print reproduced figures beside the published ones, a table an experiment."""
+    for experiment in dict.fromkeys(row.experiment for row in rows):
+        table = _plain_table("figure", "protected", "published", "measured", "", title=experiment)
+        for row in rows:
+            if row.experiment == experiment:
+                table.add_row(
+                    Text(row.name),
+                    {True: "yes", False: "no", None: ""}[row.protected],
+                    _figure(row.published),
+                    _figure(row.measured),
+                    Text("agrees", "green") if row.agrees else Text("DIFFERS", "bold red"),
+                )
+        console.print(table)
+
+
+def _figure(value: Any) -> Text:
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    return Text(f"{value:.10g}" if isinstance(value, float) else str(value))

@@ -1,0 +1,1 @@
+"""What an audit showed: judged, counted, compared and put into words."""

@@ -1,0 +1,323 @@
+"""One function that audits: a table, or anything that answers batches."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from thinveil.attacker.code_length import Span, code_length
+from thinveil.attacker.findings import Found, TableFound
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import Ending, Meter, Observer, Run, run
+from thinveil.auditing.options import Options, confidence_of
+from thinveil.auditing.provenance import Provenance
+from thinveil.auditing.settings import held_of, options_of
+from thinveil.auditing.sources import truth_of
+from thinveil.auditing.targets import Target, fingerprint
+from thinveil.auditing.trace import Tracer
+from thinveil.auditing.transcript import Header, Transcript
+from thinveil.curator.curator import Curator
+from thinveil.curator.tables.dataset import Dataset, Held
+from thinveil.errors import (
+    EXIT_COMPLETE,
+    ThinveilError,
+    TooManyQueries,
+    TranscriptError,
+    UsageError,
+)
+from thinveil.language.schema import Schema
+from thinveil.verdicts.accuracy import accuracy_of
+from thinveil.verdicts.bounds import bounds_of
+from thinveil.verdicts.results import result_of
+from thinveil.verdicts.scoring import score
+from thinveil.verdicts.staircase import staircase_of
+from thinveil.verdicts.trials import membership_trials
+from thinveil.verdicts.verdict import Verdict
+
+_log = logging.getLogger(__name__)
+
+
+def audit(
+    source: Any = None,
+    *,
+    schema: Schema | None = None,
+    table: str | None = None,
+    truth: Any = None,
+    options: Options | None = None,
+    transcript: str | Path | None = None,
+    resume: str | Path | None = None,
+    origin: Mapping[str, Any] | None = None,
+    command: str | None = None,
+    exhibits: bool = False,
+    observer: Observer = lambda meter, about: None,
+    **settings: Any,
+) -> Verdict:
+    """Attack a table or a target, and say what was learned.
+
+    Args:
+        source: A `Dataset`, a path, anything that speaks Arrow, an Ibis table, the address of
+            a database or of a service, or a target with `facts` and `answer(batch)`. Without
+            one, the embedded synthetic people.
+        schema: What is public about a table given as a path or as a data frame.
+        table: The name of a table in a database that is given by its address.
+        truth: The true table, for scoring what was learned of a target or a database: a
+            `Dataset`, a path, or "self" to fetch the rows of a database.
+        options: All settings at once, instead of `settings`.
+        transcript: A file to keep the transcript in.
+        resume: The transcript of an interrupted run to go on with; it brings its options.
+        origin: Where the source came from, kept in the transcript for the command line.
+        command: The command line, for the result to name.
+        exhibits: Whether to ask a little more of a table at hand, for the pictures of a report.
+        observer: Called after each round with the meter and what the round was about.
+        **settings: The fields of `Options`; `known` may be one person or a list of people.
+
+    Returns:
+        A verdict. `print(verdict.sentence())` says it in a sentence.
+
+    >>> audit(attack="membership", known={"age": 34, "job": "nurse"}).exit_code
+    0
+    """
+    recorded = Transcript.resume(Path(resume)) if resume is not None else None
+    with ExitStack() as stack:
+        held = held_of(source, schema, table)
+        if held is not source and (close := getattr(held, "close", None)) is not None:
+            stack.callback(close)
+        if recorded is not None:
+            force = settings.pop("force", False)
+            if options is not None or settings:
+                raise UsageError("a resumed run brings its own options: give none but force")
+            options = Options.from_plain(recorded.header.options)
+            options = replace(options, force=options.force or bool(force))
+        else:
+            options = options_of(options, settings, held)
+        truth = truth if isinstance(truth, Dataset) else truth_of(truth, held, origin or {})
+        if options.trials and truth is None:
+            raise UsageError(
+                "trials need the table, to make its neighbours from: give --truth FILE (or self, "
+                "for a database), or no trials"
+            )
+        derived = _derived(source, schema, origin or {})
+        if options.trials_only:
+            verdict = _trials_alone(held, options, truth, observer, command)
+            return replace(verdict, derived=derived)
+        target = held if isinstance(held, Target) else _curator(held, options)
+        mark = fingerprint(target)
+        if recorded is not None and recorded.header.fingerprint != mark:
+            raise TranscriptError(
+                f"{resume} was recorded on another table or target; its answers mean nothing here"
+            )
+        if recorded is None:
+            header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
+            if transcript is None and getattr(held, "remote", False):
+                transcript = _usual_name(header)  # a run of hours survives whatever happens
+            recorded = Transcript(header, None if transcript is None else Path(transcript))
+        verdict = _run(options, target, truth, recorded, observer, command)
+        verdict = replace(verdict, derived=derived)
+        if verdict.exit_code == EXIT_COMPLETE and options.trials and truth is not None:
+            verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
+        if exhibits and not isinstance(held, Target) and options.attack == "dataset":
+            verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
+        return verdict
+
+
+def _run(
+    options: Options,
+    target: Target,
+    truth: Dataset | None,
+    recorded: Transcript,
+    observer: Observer,
+    command: str | None,
+) -> Verdict:
+    """Run the attack that the options ask for, and keep its transcript whatever happens."""
+    try:
+        attack = attack_on(options, target.facts)
+        schedule = options.schedule(target.facts.claim)
+        tracer = Tracer(observer)
+        _log.info("asking under %s, with %s", target.facts.claim.name, schedule.describe())
+        start = time.perf_counter()
+        ended = run(
+            attack,
+            target,
+            schedule,
+            transcript=recorded,
+            cap=options.cap_value(),
+            observer=tracer if options.attack == "dataset" else observer,
+        )
+        seconds = time.perf_counter() - start
+        counted = (ended.meter.rounds, ended.meter.queries, seconds)
+        _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ended.ending, *counted)
+        if ended.ending in ("interrupted", "target") and ended.resumable:
+            _keep(recorded)
+        verdict = _verdict(options, target, truth, ended, seconds, recorded)
+        asked = recorded.sha256 if ended.meter.rounds else None
+        return replace(
+            verdict, looks=tracer.looks(ended.found), provenance=Provenance.now(command, asked)
+        )
+    except BaseException as error:
+        with suppress(TranscriptError):
+            _keep(recorded)
+        if recorded.path is not None and not recorded.empty:
+            more = " --force" if isinstance(error, TooManyQueries) else ""
+            error.add_note(how_to_go_on(str(recorded.path)) + more)
+        raise
+    finally:
+        recorded.close()
+
+
+def _derived(source: Any, schema: Schema | None, origin: Mapping[str, Any]) -> bool:
+    """Tell whether what counts as public was taken from the table itself."""
+    if "table" in origin:
+        mine = origin["table"] is not None and not origin.get("schema")
+        return mine and not isinstance(source, Target)
+    return (
+        source is not None
+        and schema is None
+        and not hasattr(type(source), "counter")
+        and not isinstance(source, Target)
+    )
+
+
+def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer, simulated: bool) -> Verdict:
+    """Add trials of membership; where the table has nobody to ask about, say so."""
+    options = verdict.options
+    try:
+        trial = membership_trials(
+            truth, options, observer, claim=verdict.facts.claim, simulated=simulated
+        )
+    except UsageError as error:
+        return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
+    return replace(verdict, membership=trial)
+
+
+def _trials_alone(
+    held: Held | Target,
+    options: Options,
+    truth: Dataset | None,
+    observer: Observer,
+    command: str | None,
+) -> Verdict:
+    """Run trials of membership and nothing else."""
+    assert truth is not None
+    elsewhere = isinstance(held, Target)
+    facts = held.facts if isinstance(held, Target) else _curator(held, options).facts
+    meter = Meter(len(facts.schema))
+    start = time.perf_counter()
+    trial = membership_trials(
+        truth, options, observer, claim=facts.claim, meter=meter, simulated=elsewhere
+    )
+    if trial.simulated:
+        meter = Meter(len(facts.schema))  # of the target, nothing was asked
+    _log.info("trials of %d answers in %.3f s", meter.queries, time.perf_counter() - start)
+    ending: Ending = "interrupted" if trial.interrupted else "complete"
+    reason = "the trials were interrupted" if trial.interrupted else ""
+    if not trial.queries and trial.reason:
+        ending, reason = "cap", trial.reason
+    ended: Run[Found | None] = Run(None, ending, reason, meter, meter.spent, resumable=False)
+    return Verdict(
+        options=options,
+        facts=facts,
+        run=ended,
+        score=None,
+        result=None,
+        seconds=time.perf_counter() - start,
+        seed=options.seed,
+        membership=trial,
+        provenance=Provenance.now(command, trial.transcripts),
+    )
+
+
+def how_to_go_on(transcript: str) -> str:
+    """Say how a run that ended early is resumed from the command line."""
+    return f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(transcript)}"
+
+
+def _keep(transcript: Transcript) -> None:
+    """Make sure that answers paid for are on disk."""
+    if transcript.path is None and not transcript.empty:
+        transcript.save(_usual_name(transcript.header))
+
+
+def _usual_name(header: Header) -> Path:
+    return Path(f"thinveil-{header.run}.transcript")
+
+
+def _curator(held: Held, options: Options) -> Curator:
+    """Return the curator of a table, as the options describe it."""
+    return Curator(
+        held,
+        options.claim(),
+        seed=options.seed,
+        cap=options.cap_value(),
+        policies=options.policies(),
+    )
+
+
+def _verdict(
+    options: Options,
+    target: Target,
+    truth: Dataset | None,
+    ended: Run[Any],
+    seconds: float,
+    transcript: Transcript,
+) -> Verdict:
+    facts = target.facts
+    code = code_length(
+        ended.found,
+        facts,
+        _priors(options, facts.schema),
+        options.present,
+        asked=ended.meter.queries > 0,
+    )
+    found: Found | None = code.found
+    scored = None
+    if isinstance(found, TableFound) and truth is not None:
+        scored = score(found, truth, options.seed)
+    sure = confidence_of(options.confidence)
+    schedule = options.schedule(facts.claim)
+    return Verdict(
+        options=options,
+        facts=facts,
+        run=replace(ended, found=found),
+        score=scored,
+        result=result_of(found, options, facts, truth),
+        seconds=seconds,
+        seed=target.seed if isinstance(target, Curator) else None,
+        transcript=None if transcript.path is None or transcript.empty else str(transcript.path),
+        notice=transcript.notice,
+        code=code,
+        bounds=None
+        if truth is None
+        else bounds_of(found, code.total, facts.claim, schedule, truth),
+        network=_network(target, ended),
+        accuracy=None if truth is None else accuracy_of(found, options, facts, truth, scored, sure),
+    )
+
+
+def _network(target: Target, ended: Run[Any]) -> dict[str, Any] | None:
+    """Return how the way to a target was, and how its own account stands if it is alive."""
+    trips = getattr(target, "trips", None)
+    if trips is None:
+        return None
+    found: dict[str, Any] = trips.to_plain()
+    ask = getattr(target, "ledger", None)
+    if callable(ask) and ended.ending != "target":
+        with suppress(ThinveilError):
+            found["ledger"] = ask()
+    return found
+
+
+def _priors(options: Options, schema: Schema) -> dict[int, Span]:
+    """Return in codes the bounds that the attack was told to believe in."""
+    priors = {}
+    for name, text in options.priors.items():
+        column = schema.column(name)
+        low, _, high = text.partition("..")
+        around = schema[column].around
+        priors[column] = around(low.strip())[0], around(high.strip())[1]
+    return priors

@@ -1,0 +1,1 @@
+"""Mechanisms side by side: the same attacks, and how risk grows."""

@@ -1,0 +1,347 @@
+"""All mechanisms against the same three attacks, beside an attacker who asks nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
+from thinveil.attacker.findings import Found, PeopleFound, PersonFound, TableFound
+from thinveil.attacker.strategies import strategy_for
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import Meter, Observer, Run, run
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import DEFAULT
+from thinveil.auditing.transcript import Header, Transcript
+from thinveil.curator.counting.index import Counter, IndexCounter
+from thinveil.curator.curator import Curator
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.errors import MissingExtra, PluginError, UsageError
+from thinveil.language.claims import MECHANISMS, claim_named
+from thinveil.language.facts import PublicFacts
+from thinveil.language.plugins import mechanism_names
+from thinveil.language.queries import About
+from thinveil.language.schema import Schema
+from thinveil.verdicts.accuracy import by_marginals
+from thinveil.verdicts.comparing.candidates import (
+    AttributeTrial,
+    Skipped,
+    attribute_trial,
+)
+from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
+from thinveil.verdicts.membership import how_drawn
+from thinveil.verdicts.scoring import score
+from thinveil.verdicts.trials import membership_trials, possible_targets
+
+USUAL_PEOPLE: Final = 40
+"""How many people a comparison tries its attacks on, unless told otherwise."""
+_CONFIDENCE: Final = "0.95"
+
+
+def _by_kind(name: str) -> tuple[bool, bool, bool, str]:
+    claim = claim_named(name)
+    return claim.protected, not claim.leaks_by_noise, not claim.counts, name
+
+
+ORDER: Final = tuple(sorted(MECHANISMS, key=_by_kind))
+"""All built-in mechanisms: no protection, those whose noise depends on the data, honest ones."""
+
+
+def all_in_order() -> tuple[tuple[str, ...], list[str]]:
+    """Return all mechanisms there are, plug-ins among them, and what is wrong with the others."""
+    sound, wrong = [], []
+    for name in mechanism_names():
+        try:
+            claim_named(name)
+            sound.append(name)
+        except PluginError as error:
+            wrong.append(f"{name} is left out: {error}")
+    return in_order(sound), wrong
+
+
+def in_order(names: Sequence[str]) -> tuple[str, ...]:
+    """Sort mechanisms by kind."""
+    return tuple(sorted(dict.fromkeys(names), key=_by_kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What all runs of a comparison share.
+
+    Args:
+        mechanisms: The mechanisms to compare.
+        people: How many people membership and attribute inference are tried on, at most.
+        linking: The attributes by which people are known; found out unless given.
+        epsilon_per_query: The claimed loss of each answer.
+        k: The group size of IDP.
+        universe: "unbounded" or "bounded".
+        seed: The seed of the trials and of the noise.
+        error: The chance of any wrong decision in a run, where answers must be repeated.
+        most_repeats: How many answers to one question are tried at most.
+    """
+
+    mechanisms: tuple[str, ...] = ORDER
+    people: int = USUAL_PEOPLE
+    linking: tuple[str, ...] = ()
+    epsilon_per_query: str = DEFAULT
+    k: int = 1
+    universe: str = "unbounded"
+    seed: int = 0
+    error: str = str(USUAL_ERROR)
+    most_repeats: int = MOST_REPEATS
+
+    def options(self, mechanism: str, **more: Any) -> Options:
+        """Return the options of one run against a mechanism."""
+        claim = claim_named(mechanism)
+        usual: dict[str, Any] = {
+            "universe": self.universe,
+            "seed": self.seed,
+            "error": self.error,
+            "most_repeats": self.most_repeats,
+        }
+        if claim.k is not None:
+            usual["k"] = self.k
+        if claim.protected and "epsilon" not in more:
+            usual["epsilon_per_query"] = self.epsilon_per_query
+        return Options(mechanism=mechanism, **{**usual, **more})
+
+    def facts(self, mechanism: str, data: Dataset) -> PublicFacts:
+        """Return what is public about a target, or refuse what no attack can be exact on."""
+        return PublicFacts(data.records, data.schema, self.options(mechanism).claim())
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run against a fresh curator."""
+
+    options: Options
+    facts: PublicFacts
+    run: Run[Any]
+    seconds: float
+    transcript: str
+
+
+def attempt(data: Dataset, options: Options, observer: Observer, counter: Counter) -> Attempt:
+    """Run one attack against a fresh curator of the table."""
+    curator = Curator(
+        data,
+        options.claim(),
+        seed=options.seed,
+        counter=counter,
+        policies=options.policies(),
+    )
+    recorded = Transcript(Header(curator.fingerprint, {}))
+    start = time.perf_counter()
+    ended = run(
+        attack_on(options, curator.facts),
+        curator,
+        options.schedule(curator.facts.claim),
+        transcript=recorded,
+        observer=observer,
+    )
+    recorded.close()
+    return Attempt(options, curator.facts, ended, time.perf_counter() - start, recorded.sha256)
+
+
+def compare(
+    data: Dataset,
+    settings: Settings | None = None,
+    observer: Observer = lambda meter, about: None,
+) -> Comparison:
+    """Try membership, attribute inference and full reconstruction on every mechanism.
+
+    A mechanism that needs a library which is not there is skipped with its reason, unless
+    it is the only one asked for. Interrupted, the comparison holds what was done so far.
+
+    Raises:
+        MissingExtra: The only mechanism asked for needs a library that is not installed.
+        UsageError: The settings do not fit the table.
+
+    >>> from thinveil.curator.tables.people import people
+    >>> compare(people(40), Settings(mechanisms=("idp",), people=4)).lines[0].everything
+    True
+    """
+    settings = Settings() if settings is None else settings
+    wanted = in_order(settings.mechanisms)
+    for name in wanted:
+        with suppress(MissingExtra):  # it is missed, and said so, when its turn comes
+            Curator(data, settings.facts(name, data).claim, seed=settings.seed)
+    trials = (
+        _members(data),
+        attribute_trial(data, settings.people, settings.seed, settings.linking),
+    )
+    counter = IndexCounter(data.codes)
+    lines: list[Line] = []
+    interrupted = False
+    for place, name in enumerate(wanted):
+        line = Line(name, claim_named(name, settings.k), ())
+        tasks = _tasks(data, settings, name, trials)
+        try:
+            for number, task in enumerate(tasks):
+                done = (place + number / len(tasks)) / len(wanted)
+                part = 1 / len(tasks) / len(wanted)
+                outcome = task(within(observer, name, done, part), counter)
+                if isinstance(outcome, Outcome) and outcome.ended == "interrupted":
+                    raise KeyboardInterrupt
+                line = replace(line, outcomes=(*line.outcomes, outcome))
+        except MissingExtra as missing:
+            if wanted == (name,):
+                raise
+            line = replace(line, outcomes=(), missing=str(missing))
+        except KeyboardInterrupt:
+            interrupted = True
+        if line.outcomes or line.missing:
+            lines.append(line)
+        if interrupted:
+            break
+    return Comparison(
+        lines=tuple(lines),
+        asked_for=wanted,
+        records=data.records,
+        columns=tuple(_assumed(data.schema)),
+        trials=tuple(
+            each.describe() if isinstance(each, AttributeTrial) else each for each in trials
+        ),
+        interrupted=interrupted,
+        epsilon_per_query=settings.epsilon_per_query,
+        k=settings.k,
+        universe=settings.universe,
+        seed=settings.seed,
+        error=settings.error,
+        most_repeats=settings.most_repeats,
+        people=settings.people,
+    )
+
+
+def _assumed(schema: Schema) -> list[str]:
+    return [f"{each.name}: {each.describe()}" for each in schema]
+
+
+def _members(data: Dataset) -> str | Skipped:
+    """Say how targets of membership are drawn, or why they cannot be."""
+    try:
+        possible_targets(data)
+    except UsageError as error:
+        return Skipped("membership", str(error))
+    return how_drawn()
+
+
+_Task = Callable[[Observer, Counter], Outcome | Skipped]
+
+
+def _tasks(
+    data: Dataset,
+    settings: Settings,
+    mechanism: str,
+    trials: tuple[str | Skipped, AttributeTrial | Skipped],
+) -> list[_Task]:
+    """Return the three attacks on one mechanism, ready to be run."""
+    members, targets = trials
+
+    def membership(observer: Observer, counter: Counter) -> Outcome | Skipped:
+        if isinstance(members, Skipped):
+            return members
+        options = settings.options(
+            mechanism, attack="membership", trials=settings.people, confidence=_CONFIDENCE
+        )
+        start = time.perf_counter()
+        tried = membership_trials(data, options, observer, counter=counter)
+        ended = "interrupted" if tried.interrupted else "complete"
+        return Outcome(
+            task="membership",
+            unit="trials",
+            recovered=tried.correct,
+            stated=tried.trials - tried.undecided,
+            of=max(tried.trials, 1),
+            baseline=tried.trials / 2,
+            strategy=options.strategy_for(options.claim()),
+            queries=tried.queries,
+            questions=tried.questions,
+            epsilon_claimed=tried.epsilon_claimed,
+            error_probability=tried.error,
+            ended="undecided" if tried.undecided == tried.trials else ended,
+            reason=tried.reason,
+            seconds=time.perf_counter() - start,
+            trials=tried.trials,
+            trial=tried,
+            marginals=tried.trials / 2,
+            transcript=tried.transcripts,
+        )
+
+    def attribute(observer: Observer, counter: Counter) -> Outcome | Skipped:
+        if isinstance(targets, Skipped):
+            return targets
+        options = settings.options(mechanism, attack="attribute", people=targets.people)
+        tried = attempt(data, options, observer, counter)
+        stated = right = 0
+        for row, person in zip(
+            targets.rows, _people(tried.run.found, len(targets.rows)), strict=True
+        ):
+            stated += len(person.values)
+            right += sum(
+                each.values == [(int(data.codes[row, each.column]), 1)] for each in person.values
+            )
+        return _outcome(
+            tried,
+            unit="values",
+            stated=stated,
+            recovered=right,
+            of=len(targets.rows) * len(targets.wanted),
+            baseline=targets.baseline(data),
+            marginals=targets.marginals(data),
+            trials=len(targets.rows),
+        )
+
+    def dataset(observer: Observer, counter: Counter) -> Outcome | Skipped:
+        tried = attempt(data, settings.options(mechanism), observer, counter)
+        found = tried.run.found
+        assert isinstance(found, TableFound)
+        scored = score(found, data, settings.seed)
+        return _outcome(
+            tried,
+            unit="different records" if scored.distinct else "records",
+            stated=int(found.counts[found.known == len(found.columns)].sum()),
+            recovered=scored.recovered,
+            of=scored.records,
+            baseline=scored.guessed,
+            marginals=by_marginals(data.codes, scored.distinct, settings.seed),
+        )
+
+    return [membership, attribute, dataset]
+
+
+def _people(found: Found | None, people: int) -> Sequence[PersonFound]:
+    """Return what is said of each person; nothing where the attack had not begun."""
+    if isinstance(found, PeopleFound) and found.people:
+        return found.people
+    return [PersonFound()] * people
+
+
+def _outcome(tried: Attempt, **counted: Any) -> Outcome:
+    ended, claim = tried.run, tried.facts.claim
+    return Outcome(
+        task=tried.options.attack,
+        strategy=strategy_for(tried.options.strategy, claim),
+        queries=ended.meter.queries,
+        questions=ended.meter.questions,
+        epsilon_claimed=float(ended.spent) if claim.protected else None,
+        error_probability=min(1.0, ended.meter.error.total + ended.meter.risk),
+        ended=ended.ending,
+        reason=ended.reason,
+        seconds=tried.seconds,
+        transcript=tried.transcript,
+        **counted,
+    )
+
+
+def within(observer: Observer, name: str, done: float, part: float) -> Observer:
+    """Return an observer that sees one run as a part of the whole."""
+
+    def observe(meter: Meter, about: About) -> None:
+        label = f"{name}: {about.label}"
+        observer(meter, About(label, done + part * about.done, about.so_far, about.risk))
+
+    return observe

@@ -1,0 +1,201 @@
+"""Draws risk curves: what is recovered as the claimed loss or the allowed answers grow.
+
+Every point is a run of an attack, or a look at what a run had found by then: nothing is
+interpolated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.findings import TableFound
+from thinveil.auditing.driver import Meter, Observer
+from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.language.queries import About
+from thinveil.verdicts.comparing.compare import Attempt, Settings, attempt, within
+from thinveil.verdicts.comparing.curves import AnswersPoint, LossPoint, Risk, guessed, known_of
+
+AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-laplace")
+"""The mechanisms whose total loss is varied; the last one is honest."""
+AGAINST_ANSWERS: Final = (
+    "unprotected",
+    "idp",
+    "idp-integer",
+    "idp-binary",
+    "idp-noisy",
+    "bdp",
+)
+"""The mechanisms whose number of answers is varied."""
+PILOT: Final = "idp-noisy"
+"""The mechanism that takes most answers: what it takes decides how many all are allowed."""
+SEARCH: Final = "posterior"
+"""The strategy of all runs against the claimed loss."""
+USUAL_RECORDS: Final = 60
+"""How many records the runs against the claimed loss attack."""
+SEEDS: Final = 3
+"""How many runs, with different noise, a point has."""
+TOTALS: Final = tuple(f"1e{power}" for power in range(-12, 3)) + tuple(
+    f"{10 ** (power / 4):.3g}" for power in range(12, 25)
+)
+"""Total losses from 1e-12 to 1e6: one a decade, and four where honest answers begin to tell."""
+_LOOKS: Final = 1.08  # the next look at a run is due after so many times the answers
+_SAMPLE: Final = 3  # so that samples and trials draw apart
+_ROOM: Final = 2  # the allowance, in runs against the always-noisy mechanism
+
+
+def risk(
+    data: Dataset,
+    settings: Settings | None = None,
+    observer: Observer = lambda meter, about: None,
+    *,
+    records: int = USUAL_RECORDS,
+    totals: Sequence[str] = TOTALS,
+    seeds: int = SEEDS,
+) -> Risk:
+    """Run the attacks behind both risk curves; interrupted, return those that ended.
+
+    Against the claimed loss: a sample of the table, the same search and the same allowance
+    of answers for every mechanism, the total split equally over the allowance. Against the
+    number of answers: the whole table, one run a mechanism, looked at again and again.
+
+    Args:
+        data: The table.
+        settings: Seeds, group size, error and so on; the mechanisms are those of this module.
+        observer: Called after each round.
+        records: How many records the first curve is drawn on.
+        totals: The total losses of the first curve.
+        seeds: How many runs, with different noise, each of its points has.
+    """
+    settings = Settings() if settings is None else settings
+    sample = sampled(data, records, settings.seed)
+    losses: list[LossPoint] = []
+    allowances: list[AnswersPoint] = []
+    interrupted, answers = False, 0
+    columns = tuple(range(len(data.schema)))
+    try:
+        first = attempt(
+            sample,
+            settings.options(PILOT, strategy=SEARCH),
+            within(observer, "how many answers it takes", 0.0, 0.0),
+            IndexCounter(sample.codes),
+        ).run
+        columns = _table(first.found).columns
+        answers = _round_up(_ROOM * first.meter.queries)
+        losses.extend(_loss_runs(sample, settings, answers, totals, seeds, observer))
+        for place, name in enumerate(AGAINST_ANSWERS):
+            done = 0.5 + place / len(AGAINST_ANSWERS) / 2
+            allowances += _looks(
+                data, settings, name, within(observer, name, done, 0.5 / len(AGAINST_ANSWERS))
+            )
+    except KeyboardInterrupt:
+        interrupted = True
+    return Risk(
+        losses=tuple(losses),
+        sample=sample.records,
+        answers=answers,
+        loss_baseline=guessed(sample, columns, settings.seed),
+        allowances=tuple(allowances),
+        records=data.records,
+        answers_baseline=guessed(data, columns, settings.seed),
+        epsilon_per_query=settings.epsilon_per_query,
+        seed=settings.seed,
+        interrupted=interrupted,
+    )
+
+
+def _loss_runs(
+    sample: Dataset,
+    settings: Settings,
+    answers: int,
+    totals: Sequence[str],
+    seeds: int,
+    observer: Observer,
+) -> Iterator[LossPoint]:
+    """Run every mechanism with every total and every seed."""
+    counter = IndexCounter(sample.codes)
+    runs = [
+        (total, name, settings.seed + more)
+        for total in totals
+        for name in AGAINST_LOSS
+        for more in range(seeds)
+    ]
+    for place, (total, name, seed) in enumerate(runs):
+        options = replace(settings, seed=seed).options(
+            name,
+            strategy=SEARCH,
+            epsilon=total,
+            split="equal",
+            answers=answers,
+            most_repeats=answers,
+        )
+        step = 0.5 / len(runs)
+        watch = within(observer, f"{name}, total {total}", place * step, step)
+        ended = _ended(attempt(sample, options, watch, counter))
+        yield LossPoint(
+            mechanism=name,
+            epsilon=float(total),
+            seed=seed,
+            known=known_of(_table(ended.run.found), sample),
+            queries=ended.run.meter.queries,
+            epsilon_claimed=float(ended.run.spent),
+            ended=ended.run.ending,
+            reason=ended.run.reason,
+        )
+
+
+def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> list[AnswersPoint]:
+    """Run one attack, looking at what it knows again and again.
+
+    When the driver calls, the attack has not seen the last answers yet: what it knows is
+    what a curator leaves it with who refuses this batch.
+    """
+    points: list[AnswersPoint] = []
+    before, due = 0, 1.0
+
+    def look(meter: Meter, about: About) -> None:
+        nonlocal before, due
+        observer(meter, about)
+        if before >= due:
+            points.append(AnswersPoint(name, before, known_of(_table(about.so_far()), data)))
+            due = before * _LOOKS
+        before = meter.queries
+
+    ended = _ended(attempt(data, settings.options(name), look, IndexCounter(data.codes)))
+    found = _table(ended.run.found)
+    return [*points, AnswersPoint(name, ended.run.meter.queries, known_of(found, data))]
+
+
+def _table(found: object) -> TableFound:
+    assert isinstance(found, TableFound)
+    return found
+
+
+def _ended(tried: Attempt) -> Attempt:
+    """Pass on an interruption that the driver turned into an early ending."""
+    if tried.run.ending == "interrupted":
+        raise KeyboardInterrupt
+    return tried
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits: a number to remember.
+
+    >>> _round_up(163_254)
+    170000
+    """
+    unit: int = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
+
+
+def sampled(data: Dataset, records: int, seed: int) -> Dataset:
+    """Return so many records of a table, drawn by a seed, or all if there are no more."""
+    if records >= data.records:
+        return data
+    rows = np.random.default_rng((seed, _SAMPLE)).permutation(data.records)[:records]
+    return data.sample(np.sort(rows))

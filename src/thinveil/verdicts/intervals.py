@@ -1,0 +1,127 @@
+"""Intervals for shares, and what they say about differential privacy.
+
+A share measured on some trials gets the interval of Clopper and Pearson, which holds at its
+confidence whatever the true share is. From two of them, how often a membership attack is
+right about a table and how often it is wrong about a neighbour, follows a lower bound on the
+epsilon for which the mechanism could be epsilon-differentially private.
+
+The two quantiles of the beta distribution that this takes are found here by bisection, so
+that the package needs no SciPy; a test holds them against it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Final
+
+_HALVINGS: Final = 80
+_TERMS: Final = 10_000
+_TINY: Final = 1e-300
+
+
+def percent(confidence: float) -> str:
+    """Write a confidence for people.
+
+    >>> percent(0.999), percent(0.95)
+    ('99.9 %', '95 %')
+    """
+    return f"{100 * confidence:.10g} %"
+
+
+@lru_cache(maxsize=4096)
+def clopper_pearson(right: int, trials: int, confidence: float) -> tuple[float, float]:
+    """Return the two-sided interval of a share; each end errs with half of what is allowed.
+
+    >>> tuple(round(end, 4) for end in clopper_pearson(1000, 1000, 0.999))
+    (0.9924, 1.0)
+    """
+    if trials == 0:
+        return 0.0, 1.0
+    side = (1 - confidence) / 2
+    low = 0.0 if right == 0 else _quantile(right, trials - right + 1, side)
+    high = 1.0 if right == trials else 1 - _quantile(trials - right, right + 1, side)
+    return low, high
+
+
+def epsilon_at_least(right: int, inside: int, wrong: int, outside: int, confidence: float) -> float:
+    """Return a lower bound on epsilon, at the confidence.
+
+    Under epsilon-differential privacy, TPR <= e^epsilon FPR and 1 - FPR <= e^epsilon (1 - TPR).
+    Both follow from the same two statements, "TPR is at least its lower end" and "FPR is at
+    most its upper end", each of which fails with at most half of what is allowed; so no more
+    is paid for the better of the two bounds.
+
+    Args:
+        right: How often the attack said "in" about the table itself.
+        inside: How many trials were on the table itself.
+        wrong: How often it said "in" about a neighbour.
+        outside: How many trials were on a neighbour.
+        confidence: How sure the bound is.
+
+    >>> round(epsilon_at_least(1000, 1000, 0, 1000, 0.999), 2)
+    4.88
+    >>> epsilon_at_least(500, 1000, 500, 1000, 0.999)
+    0.0
+    """
+    if not inside or not outside:
+        return 0.0
+    low, _ = clopper_pearson(right, inside, confidence)
+    _, high = clopper_pearson(wrong, outside, confidence)
+    bounds = [0.0]
+    if low > 0 and high > 0:
+        bounds.append(math.log(low / high))
+    if high < 1 and low < 1:
+        bounds.append(math.log((1 - high) / (1 - low)))
+    return max(bounds)
+
+
+def ceiling(inside: int, outside: int, confidence: float) -> float:
+    """Return the most that so many trials can show: the bound of an attack that never errs."""
+    return epsilon_at_least(inside, inside, 0, outside, confidence)
+
+
+def _quantile(a: int, b: int, chance: float) -> float:
+    """Return where the beta distribution with these parameters has this much mass below."""
+    if b == 1:
+        return float(chance ** (1 / a))
+    if a == 1:
+        return -math.expm1(math.log1p(-chance) / b)
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _below(a, b, middle) < chance:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _below(a: int, b: int, x: float) -> float:
+    """Return the mass of a beta distribution below x (its regularised incomplete function)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _below(b, a, 1 - x)
+    front = a * math.log(x) + b * math.log1p(-x)
+    front += math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return math.exp(front) / (a * _fraction(a, b, x))
+
+
+def _fraction(a: int, b: int, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
+    value = up = 1.0
+    down = 0.0
+    for term in range(1, _TERMS):
+        m, odd = divmod(term, 2)
+        if odd:
+            step = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            step = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        down = 1 + step * down
+        down = 1 / (down if abs(down) > _TINY else _TINY)
+        up = 1 + step / (up if abs(up) > _TINY else _TINY)
+        value *= up * down
+        if abs(up * down - 1) < 1e-15:
+            break
+    return value

@@ -1,0 +1,167 @@
+"""Truth and reconstruction side by side, as multisets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thinveil.attacker.findings import TableFound
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.language.queries import Codes
+from thinveil.language.schema import MISSING, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeScore:
+    """How much of one attribute was recovered, against a guess that asks nothing.
+
+    Args:
+        name: The attribute's name.
+        recovered: How many values were recovered, counted as a multiset.
+        guessed: How many values the guess gets right; of different values, less those that it
+            names and that do not occur, or naming all there could be would always win.
+        of: How many values there are.
+    """
+
+    name: str
+    recovered: int
+    guessed: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How much of a table was recovered.
+
+    Args:
+        records: How many records there are; different ones, where only those can be found.
+        recovered: How many whole records were recovered, counted as a multiset.
+        guessed: How many whole records a guess from public facts alone gets right.
+        exact: Whether the reconstruction equals the table.
+        attributes: The same for each attribute, in schema order.
+        distinct: Whether different records and values are counted, each once (Bootstrap DP).
+    """
+
+    records: int
+    recovered: int
+    guessed: int
+    exact: bool
+    attributes: tuple[AttributeScore, ...]
+    distinct: bool = False
+
+
+def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
+    """Compare a reconstruction with the truth, at the precision of the reconstruction.
+
+    Where only the existence of records is known, different records are compared.
+    """
+    distinct = found.distinct
+    actual = counted(coarse(truth.codes[:, found.columns], found.widths), distinct)
+    guessed = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
+    blind = counted(guessed, distinct)
+    complete = found.known == len(found.columns)
+    recovered = overlap(*actual, found.codes[complete], found.counts[complete])
+    attributes = []
+    for place, column in enumerate(found.columns):
+        known = found.known > place
+        values = _column(actual, place, distinct)
+        mine = _column((found.codes[known], found.counts[known]), place, distinct)
+        named = _column(blind, place, distinct)
+        right = named_right(values, named, distinct)
+        attributes.append(
+            (
+                column,
+                AttributeScore(
+                    truth.schema[column].name,
+                    overlap(*values, *mine),
+                    right,
+                    int(values[1].sum()),
+                ),
+            )
+        )
+    records = int(actual[1].sum())
+    return Score(
+        records=records,
+        recovered=recovered,
+        guessed=overlap(*actual, *blind),
+        exact=recovered == records == int(found.counts.sum()),
+        attributes=tuple(each for _, each in sorted(attributes, key=lambda pair: pair[0])),
+        distinct=distinct,
+    )
+
+
+Counted = tuple[Codes, Codes]
+"""Rows and how often each counts."""
+
+
+def counted(rows: Codes, distinct: bool) -> Counted:
+    """Return rows and how often each counts: different ones once, or all of them."""
+    rows = np.unique(rows, axis=0) if distinct else rows
+    return rows, np.ones(len(rows), np.int64)
+
+
+def _column(table: Counted, place: int, distinct: bool) -> Counted:
+    values, counts = table[0][:, [place]], table[1]
+    return counted(values, distinct) if distinct else (values, counts)
+
+
+def named_right(actual: Counted, named: Counted, distinct: bool) -> int:
+    """Return how many values a guess names rightly.
+
+    Of different values, less those that it names and that do not occur, or naming all there
+    could be would always win.
+    """
+    right = overlap(*actual, *named)
+    return max(0, 2 * right - int(named[1].sum())) if distinct else right
+
+
+def most_common(values: Codes, counts: Codes | None = None) -> int:
+    """Return the value that occurs most often, the smallest where several do.
+
+    >>> most_common(np.array([3, 1, 3, 1, 2]))
+    1
+    """
+    kinds, place = np.unique(values, return_inverse=True)
+    return int(kinds[np.argmax(np.bincount(place, weights=counts))])
+
+
+def coarse(codes: Codes, widths: tuple[int, ...]) -> Codes:
+    """Return codes at the low ends of coarse steps."""
+    width = np.array(widths, np.int64)
+    if (width == 1).all():
+        return codes
+    return np.where(codes == MISSING, MISSING, codes // width * width)
+
+
+def overlap(left: Codes, left_counts: Codes, right: Codes, right_counts: Codes) -> int:
+    """Return the size of the intersection of two multisets of rows."""
+    ids = np.zeros(len(left) + len(right), np.int64)
+    for place in range(left.shape[1]):
+        values, code = np.unique(
+            np.concatenate([left[:, place], right[:, place]]), return_inverse=True
+        )
+        _, ids = np.unique(ids * len(values) + code, return_inverse=True)
+    size = int(ids.max(initial=-1)) + 1
+    a = np.bincount(ids[: len(left)], weights=left_counts, minlength=size)
+    b = np.bincount(ids[len(left) :], weights=right_counts, minlength=size)
+    return int(np.minimum(a, b).sum())
+
+
+def guess(schema: Schema, records: int, seed: int) -> Codes:
+    """Return a table guessed from public facts alone: every domain evenly used.
+
+    Where bounds are not public the guess is zero. It is the floor that an attack must beat.
+    """
+    rng = np.random.default_rng(seed)
+    columns = []
+    for attribute in schema:
+        lower, upper = attribute.lower, attribute.upper
+        if lower is None or upper is None:
+            column = np.zeros(records, np.int64)
+        elif upper < lower:
+            column = np.full(records, MISSING)
+        else:
+            column = lower + (np.arange(records) * ((upper - lower + 1) / records)).astype(np.int64)
+        columns.append(rng.permutation(column))
+    return np.column_stack(columns)

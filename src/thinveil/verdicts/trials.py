@@ -1,0 +1,286 @@
+"""Membership as a trial that means something: is this person in the table, or a coin says no?
+
+Each trial draws a target from the records of the table and flips a coin for the world that
+the attack is shown: the table as it is, or its neighbour in which the target's record was
+replaced. Targets are drawn in the same way in both worlds, so whoever asks nothing is right
+by chance only. How often the attack says "in" in either world bounds from below the epsilon
+for which the mechanism could be epsilon-differentially private.
+
+The experimenter draws the worlds and keeps the coins. The attack is told what the target is
+known by, and sees answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from thinveil.attacker.findings import PeopleFound
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import Meter, Observer, Run, run
+from thinveil.auditing.options import USUAL_CONFIDENCE, Options, confidence_of
+from thinveil.auditing.settings import held_of, options_of
+from thinveil.auditing.sources import truth_of
+from thinveil.auditing.targets import Target
+from thinveil.auditing.transcript import Header, Transcript
+from thinveil.curator.counting.index import Counter, IndexCounter
+from thinveil.curator.curator import Curator
+from thinveil.curator.neighbours import Neighbour
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.errors import UsageError
+from thinveil.language.claims import Claim
+from thinveil.language.queries import About, Codes
+from thinveil.language.schema import Schema
+from thinveil.verdicts.membership import Trial, sense_of
+from thinveil.verdicts.phrases import plain
+
+USUAL_TRIALS: Final = 2000
+"""Coin flips of a trial, unless told otherwise: about a thousand a side."""
+_WORLDS: Final = 4  # so that worlds are drawn apart from samples and other trials
+_SEEDS: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """One trial, as the experimenter knows it.
+
+    Args:
+        row: The target's place in the table.
+        other: The place of the record that replaces it, where it is replaced.
+        inside: Whether the world is the table as it is.
+        seed: The seed of the noise in this trial.
+        hunch: What somebody says who asks nothing.
+    """
+
+    row: int
+    other: int
+    inside: bool
+    seed: int
+    hunch: bool
+
+
+def possible_targets(data: Dataset) -> Codes:
+    """Return the rows that no other row equals: of those, "in the table" is yes or no.
+
+    Raises:
+        UsageError: There is no such row, or nothing to replace it by.
+    """
+    alone = alone_in(data, range(len(data.schema)))
+    if not len(alone):
+        raise UsageError(
+            "no record of the table is alone in its values, so a trial of membership has nobody "
+            "to ask about"
+        )
+    if data.records < 2:
+        raise UsageError("a trial of membership needs at least two records")
+    return alone
+
+
+def coins(data: Dataset, alone: Codes, trials: int, seed: int) -> list[Coin]:
+    """Draw targets among some rows, and worlds.
+
+    A replaced record becomes a copy of another record of the table.
+    """
+    rng = np.random.default_rng((seed, _WORLDS))
+    rows = rng.choice(alone, trials)
+    others = (rows + rng.integers(1, data.records, trials)) % data.records
+    inside, hunch = rng.integers(2, size=(2, trials), dtype=np.int8).astype(bool).tolist()
+    seeds = rng.integers(_SEEDS, size=trials).tolist()
+    drawn = zip(rows.tolist(), others.tolist(), inside, seeds, hunch, strict=True)
+    return [Coin(*each) for each in drawn]
+
+
+def alone_in(data: Dataset, columns: Sequence[int]) -> Codes:
+    """Return the rows that share their values in these columns with no other row."""
+    _, first, counts = np.unique(
+        data.codes[:, columns], axis=0, return_index=True, return_counts=True
+    )
+    rows: Codes = np.sort(first[counts == 1])
+    return rows
+
+
+def known_by(data: Dataset, columns: Sequence[int], codes: Sequence[int]) -> dict[str, str]:
+    """Return what is known of somebody as texts; a missing value is an empty one."""
+    known = {}
+    for column, code in zip(columns, codes, strict=True):
+        value = plain(data.schema[column].decode(code))
+        known[data.schema[column].name] = "" if value is None else str(value)
+    return known
+
+
+def membership_trials(
+    data: Dataset,
+    options: Options,
+    observer: Observer = lambda meter, about: None,
+    *,
+    claim: Claim | None = None,
+    meter: Meter | None = None,
+    counter: Counter | None = None,
+    simulated: bool = False,
+) -> Trial:
+    """Run the membership attack of the options on worlds that coins decide.
+
+    Args:
+        data: The table.
+        options: How to attack, how many coins to flip, and how sure the intervals are to be.
+        observer: Called after each trial with what was asked in all of them so far.
+        claim: The mechanism, where the options do not name it.
+        meter: Counts what is asked in all trials; a fresh one unless given. Its claimed loss is
+            the largest of one trial: every trial has a curator of its own.
+        counter: What counts the table's records, where it is at hand.
+        simulated: Whether what is audited is elsewhere, and not asked by the trials.
+
+    Raises:
+        UsageError: The table has nobody to ask about.
+    """
+    trials, confidence = options.trials, confidence_of(options.confidence)
+    alone = possible_targets(data)
+    drawn = coins(data, alone, trials, options.seed)
+    claim = options.claim() if claim is None else claim
+    meter = Meter(len(data.schema)) if meter is None else meter
+    counts = np.zeros((2, 2), np.int64)
+    hunches = np.zeros(2, np.int64)
+    silent = np.zeros(2, np.int64)
+    most, reason = 0, ""
+    digest = hashlib.sha256()
+    worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
+    with suppress(KeyboardInterrupt):  # what was tried until then counts
+        for number, (coin, world) in enumerate(zip(drawn, worlds, strict=True), start=1):
+            ended, mark = _one(world, options, claim, coin, data)
+            if ended.ending == "interrupted":
+                break
+            said = _said(ended)
+            if said is None:
+                silent[int(coin.inside)] += 1
+                reason = ended.reason
+            counts[int(coin.inside), int(bool(said))] += 1
+            hunches[int(coin.inside)] += coin.hunch
+            most = max(most, ended.meter.queries)
+            _add(meter, ended)
+            digest.update(mark.encode())
+            observer(meter, About("trials of membership", number / trials))
+    return Trial(
+        inside=int(counts[1].sum()),
+        outside=int(counts[0].sum()),
+        right=int(counts[1, 1]),
+        wrong=int(counts[0, 1]),
+        silent=(int(silent[1]), int(silent[0])),
+        hunches=(int(hunches[1]), int(hunches[0])),
+        confidence=confidence,
+        epsilon_claimed=float(meter.spent) if claim.protected else None,
+        sense=sense_of(claim),
+        queries=meter.queries,
+        questions=meter.questions,
+        most_queries=most,
+        alone=len(alone),
+        seed=options.seed,
+        asked_for=trials,
+        transcripts=digest.hexdigest(),
+        error=min(1.0, meter.risk),
+        reason=reason,
+        simulated=simulated,
+    )
+
+
+def _worlds(data: Dataset, drawn: Sequence[Coin], counter: Counter) -> Iterator[Neighbour]:
+    """Return the world of each trial: the table as it is, or without the target."""
+    mark = data.digest()
+    for coin in drawn:
+        taken = np.ascontiguousarray(data.codes[[coin.row]])
+        given = taken if coin.inside else np.ascontiguousarray(data.codes[[coin.other]])
+        name = f"{mark} less {coin.row} plus {coin.row if coin.inside else coin.other}"
+        yield Neighbour(data.schema, data.records, counter, taken, given, name)
+
+
+def _one(
+    world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset
+) -> tuple[Run[Any], str]:
+    """Attack one world; the attack is told what the target is known by."""
+    target = known_by(data, range(len(data.schema)), data.codes[coin.row].tolist())
+    mine = _told(options, target, coin.seed)
+    curator = Curator(world, claim, seed=coin.seed, cap=mine.cap_value(), policies=mine.policies())
+    recorded = Transcript(Header("", {}))
+    ended = run(
+        attack_on(mine, curator.facts),
+        curator,
+        mine.schedule(claim),
+        transcript=recorded,
+        cap=mine.cap_value(),
+    )
+    recorded.close()
+    return ended, recorded.sha256
+
+
+def _told(options: Options, known: Mapping[str, str], seed: int) -> Options:
+    """Return options for an attack on one target; of the rest, what has a meaning there."""
+    return replace(
+        options,
+        attack="membership",
+        people=(known,),
+        columns=(),
+        order=(),
+        priors={},
+        precision={},
+        present=False,
+        seed=seed,
+        trials=0,
+    )
+
+
+def _said(ended: Run[Any]) -> bool | None:
+    """Return whether the attack says "in"; None where it found nothing out."""
+    found = ended.found
+    return found.people[0].present if isinstance(found, PeopleFound) and found.people else None
+
+
+def _add(total: Meter, ended: Run[Any]) -> None:
+    """Add what one trial asked to what all of them asked."""
+    one = ended.meter
+    total.queries += one.queries
+    total.questions += one.questions
+    total.rounds += one.rounds
+    total.trivial += one.trivial
+    total.by_column += one.by_column
+    total.risk += one.error.total + one.risk
+    total.spent = max(total.spent, ended.spent)
+
+
+def trial(
+    source: Any = None,
+    *,
+    schema: Schema | None = None,
+    table: str | None = None,
+    trials: int = USUAL_TRIALS,
+    confidence: object = USUAL_CONFIDENCE,
+    observer: Observer = lambda meter, about: None,
+    **settings: Any,
+) -> Trial:
+    """Try membership on a table and its neighbours, and bound epsilon from below.
+
+    Args:
+        source: A `Dataset`, a path, or anything else that holds a table; the embedded people
+            without one. The rows of a database are fetched.
+        schema: What is public about a table given as a path or as a data frame.
+        table: The name of a table in a database that is given by its address.
+        trials: How many coins to flip.
+        confidence: How sure the intervals and the bound are to be.
+        observer: Called after each trial.
+        **settings: The fields of `Options` that say how to attack: `mechanism`, `k`, `seed`, ...
+
+    >>> from thinveil.curator.tables.people import people
+    >>> trial(people(50), mechanism="idp", trials=60).fpr
+    0.0
+    """
+    held = held_of(source, schema, table)
+    if isinstance(held, Target):
+        raise UsageError("a trial needs the table itself, to make its neighbours from")
+    data = truth_of("self", held, {})
+    assert data is not None
+    wanted = {**settings, "attack": "membership", "trials": trials, "confidence": confidence}
+    options = options_of(None, wanted, held)
+    return membership_trials(data, options, observer)
