@@ -20,6 +20,7 @@ from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.findings import PeopleFound
 from thinveil.attacker.strategies import strategy_named
 from thinveil.attacker.terms import Attack
+from thinveil.attacker.terms import Person as Known
 from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import DEFAULT, Fixed, exact_epsilon
 from thinveil.paper.experiments import unique_people
@@ -77,7 +78,7 @@ def person(path: Path, quick: bool, strategy: str) -> list[Person]:
     ]
 
 
-Making = Callable[[PublicFacts, list[targeted.Person], list[int]], Attack[PeopleFound]]
+Making = Callable[[PublicFacts, list[Known], list[int]], Attack[PeopleFound]]
 
 
 def _making(name: str) -> Making:
@@ -97,7 +98,7 @@ def _attributes(
     data: Dataset,
     strategy: str,
     what: str,
-    known: list[targeted.Person],
+    known: list[Known],
     wanted: list[int],
     making: Making,
 ) -> Person:
@@ -117,7 +118,7 @@ def _attributes(
     return Person(strategy, what, len(known), meter.queries, meter.rounds, took.seconds, int(wrong))
 
 
-def _membership(data: Dataset, strategy: str, known: list[targeted.Person]) -> Person:
+def _membership(data: Dataset, strategy: str, known: list[Known]) -> Person:
     """Ask whether people are in the table, half of whom are not."""
     columns = list(known[0])
     there = {tuple(codes) for codes in data.codes[:, columns].tolist()}

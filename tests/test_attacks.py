@@ -16,10 +16,10 @@ from thinveil.attacker.attacks import people as targeted
 from thinveil.attacker.attacks import table
 from thinveil.attacker.attacks.doubling import doubled
 from thinveil.attacker.engines.unions import Thrift
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY, zones
+from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.findings import PersonFound
 from thinveil.attacker.strategies import STRATEGIES, Strategy, strategy_named
-from thinveil.attacker.terms import Axis, Rules
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules
 from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import Free
 from thinveil.curator.curator import Curator

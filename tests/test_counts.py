@@ -13,8 +13,7 @@ import thinveil
 from thinveil.attacker.beliefs import count_bins as wide
 from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_gamma, ramp, rough
 from thinveil.attacker.beliefs.count_zones import Counts, candidates, outcome_entropy
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
-from thinveil.attacker.terms import Rules
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules
 from thinveil.errors import EvidenceError
 from worlds import examples
 

@@ -11,7 +11,6 @@ import pytest
 from thinveil.attacker.evidence.noise_tests import (
     Identical,
     MeanMagnitude,
-    Sequential,
     Variance,
     misreading,
     repetitions,
@@ -31,6 +30,7 @@ from thinveil.paper.simulation import (
     measure,
     printed_psi,
 )
+from thinveil.paper.wald import Sequential
 from thinveil.report.charts import figures
 
 POSTS = ("none", "integer", "binary")

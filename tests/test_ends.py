@@ -9,8 +9,7 @@ import pytest
 
 import thinveil
 from thinveil.attacker.engines.published import largest
-from thinveil.attacker.evidence.likelihood import BELOW, NOISY
-from thinveil.attacker.terms import Axis, Rules
+from thinveil.attacker.terms import BELOW, NOISY, Axis, Rules
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import EvidenceError

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence.likelihood import (
-    ABOVE,
-    BELOW,
-    NOISY,
-    ErrorBound,
-    exactness_error,
-    weigh,
-    zones,
-)
+from thinveil.attacker.evidence.likelihood import ErrorBound, exactness_error, weigh, zones
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import Free
 from thinveil.curator.curator import Curator

@@ -16,8 +16,7 @@ import thinveil
 from thinveil.attacker.attacks import distinct_searches as existence
 from thinveil.attacker.attacks import witness_cut as cuts
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
-from thinveil.attacker.terms import Axis, Search
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Search
 from thinveil.auditing.driver import run
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset

@@ -7,10 +7,16 @@ import pytest
 
 import thinveil
 from thinveil.attacker.evidence.error_budget import TESTS, Care
-from thinveil.attacker.evidence.fixed import PAPER_PSI_REPEATS, FixedTally, noise_test, settling
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
-from thinveil.attacker.evidence.noise_tests import Identical, MeanMagnitude, Variance
-from thinveil.attacker.evidence.reading import Tally
+from thinveil.attacker.evidence.noise_tests import (
+    PAPER_PSI_REPEATS,
+    FixedTally,
+    Identical,
+    MeanMagnitude,
+    Variance,
+    noise_test,
+)
+from thinveil.attacker.evidence.sequential import Tally, settling
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError, Undecided, UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.facts import PublicFacts

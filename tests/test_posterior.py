@@ -20,7 +20,7 @@ from thinveil.attacker.beliefs.value_beliefs import Ladders
 from thinveil.attacker.engines import posterior
 from thinveil.attacker.evidence import proofs
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.reading import row_loglik
+from thinveil.attacker.evidence.likelihood import row_loglik
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.attacker.terms import Axis
 from thinveil.curator.curator import Curator

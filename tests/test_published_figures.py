@@ -11,9 +11,8 @@ import pytest
 
 import thinveil
 from thinveil.attacker.attacks.people import attributes
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.attacker.terms import Rules, axes_of
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules, axes_of
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, idp, unprotected

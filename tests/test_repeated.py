@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from thinveil.attacker.attacks import people as targeted
 from thinveil.attacker.attacks import table
 from thinveil.attacker.engines import hidden, linear, published
+from thinveil.attacker.engines.coroutines import exceeds, reaches
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY, loglik, reading
-from thinveil.attacker.evidence.reading import Laws, Tally, row_loglik
+from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, row_loglik
 from thinveil.attacker.evidence.rephrasing import varied
+from thinveil.attacker.evidence.sequential import Tally
 from thinveil.attacker.strategies import STRATEGIES
-from thinveil.attacker.terms import Axis, Rules, Search, exceeds, reaches
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules, Search
 from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import Equal, Fixed, Schedule, Total
 from thinveil.curator.curator import Curator
@@ -268,7 +269,7 @@ def test_fast_sums_equal_the_sum_of_single_answers(name: str, epsilon: float, se
             )
             rate = epsilon / scale if scale[0] else np.ones(1)
             slow = sum(
-                max(float(loglik(claim, values[[i]], bit, scale, rate)[0]), reading.IMPOSSIBLE)
+                max(float(loglik(claim, values[[i]], bit, scale, rate)[0]), IMPOSSIBLE)
                 for i in range(at, at + many)
             )
             assert fast[row, place] == pytest.approx(slow, rel=1e-9, abs=1e-9)

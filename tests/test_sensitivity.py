@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY, zones
-from thinveil.attacker.terms import Rules
+from thinveil.attacker.evidence.likelihood import zones
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EpsilonError, UsageError
 from thinveil.language.claims import Bootstrap, Global, KLocal, Smooth, idp
 from thinveil.paper.theory.functions import (

@@ -36,6 +36,7 @@ out = {}
 
 
 def one(key, target=data, **settings):
+    """Run one audit and keep its numbers."""
     try:
         verdict = thinveil.audit(target, **settings)
         meter = verdict.run.meter
@@ -49,9 +50,11 @@ class Two:
     """A law of nobody's: noise of two scales."""
 
     def at(self, count, threshold, records, epsilon):
+        """Return more noise near the threshold."""
         return np.where(np.abs(count - threshold) <= 1, 1.0, 0.3)
 
     def breakpoints(self, threshold, records):
+        """Return where the noise or the true bit changes."""
         return np.stack([threshold - 2, threshold, threshold + 1], axis=1)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from thinveil.attacker.engines import counting, linear, published
-from thinveil.attacker.terms import Axis, Rules, Search, Values, exceeds, settled
+from thinveil.attacker.engines.coroutines import exceeds, settled
+from thinveil.attacker.terms import Axis, Rules, Search, Values
 from thinveil.errors import TooManyQueries, UsageError
 from thinveil.language.claims import Claim
 from thinveil.language.schema import LOWEST, MISSING

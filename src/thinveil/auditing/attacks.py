@@ -17,7 +17,7 @@ from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
 from thinveil.attacker.findings import Found
 from thinveil.attacker.strategies import Strategy, strategy_named
-from thinveil.attacker.terms import Attack
+from thinveil.attacker.terms import Attack, Person
 from thinveil.auditing.options import Options, span
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
@@ -157,7 +157,7 @@ def _columns(options: Options, facts: PublicFacts) -> list[int]:
     return [facts.schema.column(name) for name in options.columns]
 
 
-def _wanted(options: Options, facts: PublicFacts, people: Sequence[targeted.Person]) -> list[int]:
+def _wanted(options: Options, facts: PublicFacts, people: Sequence[Person]) -> list[int]:
     """Return the columns to find of people."""
     schema = facts.schema
     columns = _columns(options, facts)

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Final
 
-from thinveil.attacker.attacks import people as targeted
 from thinveil.attacker.engines.unions import STATES, WINDOWS, Thrift
 from thinveil.attacker.evidence.error_budget import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
-from thinveil.attacker.evidence.fixed import noise_test
+from thinveil.attacker.evidence.noise_tests import noise_test
 from thinveil.attacker.strategies import USUAL, strategy_for
+from thinveil.attacker.terms import Person
 from thinveil.auditing.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
 from thinveil.errors import ThinveilError, UsageError
 from thinveil.language.claims import MECHANISMS, POSTS, Claim, claim_named, reduce_group
@@ -307,9 +307,9 @@ class Options:
             for name, step in self.precision.items()
         }
 
-    def codes_of_people(self, facts: PublicFacts) -> list[targeted.Person]:
+    def codes_of_people(self, facts: PublicFacts) -> list[Person]:
         """Return what is known about people in codes, the same columns for all."""
-        people: list[targeted.Person] = []
+        people: list[Person] = []
         for number, who in enumerate(self.people, start=1):
             person = {}
             for name, text in who.items():

@@ -10,9 +10,9 @@ import numpy as np
 
 from thinveil.attacker.attacks import people as targeted
 from thinveil.attacker.attacks import table
-from thinveil.attacker.evidence.likelihood import ABOVE, NOISY, zones
+from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.strategies import strategy_named
-from thinveil.attacker.terms import Attack
+from thinveil.attacker.terms import ABOVE, NOISY, Attack, Person
 from thinveil.auditing.driver import Observer, Run, run
 from thinveil.auditing.schedule import DEFAULT, Fixed, Free, exact_epsilon
 from thinveil.curator.curator import Curator
@@ -62,7 +62,7 @@ def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     return rows
 
 
-def unique_people(data: Dataset) -> list[targeted.Person]:
+def unique_people(data: Dataset) -> list[Person]:
     """Return what the attacker knows about those who are unique on the linking attributes."""
     columns = [data.schema.column(name) for name in paper.LINKING]
     cells, first, counts = np.unique(
@@ -113,7 +113,7 @@ def targeting(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     return rows
 
 
-def _check_people(data: Dataset, people: list[targeted.Person], found: Any) -> None:
+def _check_people(data: Dataset, people: list[Person], found: Any) -> None:
     """Make sure that the queries counted bought the right values."""
     columns = list(people[0])
     place = {tuple(row): i for i, row in enumerate(data.codes[:, columns].tolist())}

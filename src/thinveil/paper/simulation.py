@@ -17,11 +17,12 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.noise_tests import MeanMagnitude, Sequential, Variance
+from thinveil.attacker.evidence.noise_tests import MeanMagnitude, Variance
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.errors import UsageError
 from thinveil.language.queries import About, Codes, Flags, Floats
 from thinveil.paper import figures as paper
+from thinveil.paper.wald import Sequential
 
 SIMULATIONS: Final = paper.PSI_SIMULATIONS
 

@@ -17,9 +17,8 @@ import numpy as np
 from thinveil.attacker.attacks.witness_cut import Cut
 from thinveil.attacker.engines.line_search import Frontiers
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
 from thinveil.attacker.evidence.sequential import zones_of
-from thinveil.attacker.terms import Attack, Axis, scaled
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Attack, Axis, scaled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING

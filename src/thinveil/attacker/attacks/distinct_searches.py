@@ -27,8 +27,8 @@ from thinveil.attacker.attacks.table import (
     split,
 )
 from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, Range, find_cut, run_on_sides
+from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
 from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
@@ -37,7 +37,7 @@ from thinveil.attacker.findings import (
     PersonFound,
     TableFound,
 )
-from thinveil.attacker.terms import Attack, Axis, Search, Values, Work, axes_of, side_by_side
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Attack, Axis, Search, Values, axes_of
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes

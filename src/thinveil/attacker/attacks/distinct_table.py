@@ -26,11 +26,10 @@ from thinveil.attacker.attacks.witness_cut import Cut, find_cut
 from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.engines.stages import LEVELS
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
 from thinveil.attacker.fixed_order import shuffled
-from thinveil.attacker.terms import Attack, axes_of
+from thinveil.attacker.terms import ABOVE, BELOW, Attack, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 

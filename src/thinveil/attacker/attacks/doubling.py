@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thinveil.attacker.engines.coroutines import Work, exceeds, side_by_side
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import (
-    Attack,
-    Axis,
-    Rules,
-    Search,
-    Work,
-    exceeds,
-    side_by_side,
-)
+from thinveil.attacker.terms import Attack, Axis, Rules, Search
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells

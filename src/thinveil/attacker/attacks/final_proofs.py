@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.error_budget import Care, risky, undecided
+from thinveil.attacker.evidence.likelihood import Laws, spread, weighed
 from thinveil.attacker.evidence.proofs import Test, at_least, speed
-from thinveil.attacker.evidence.reading import Laws, risky, spread, undecided, weighed
 from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.fixed_order import scrambled
 from thinveil.attacker.terms import Attack

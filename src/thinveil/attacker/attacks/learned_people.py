@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.attacks.matching import several
-from thinveil.attacker.attacks.people import Person, _cells, _matches
+from thinveil.attacker.attacks.people import _cells, _matches
 from thinveil.attacker.attacks.people_state import Crowd, Waves
 from thinveil.attacker.attacks.record_chain import Believed, Chain
 from thinveil.attacker.engines.unions import Thrift
@@ -24,7 +24,7 @@ from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Rules, axes_of
+from thinveil.attacker.terms import Attack, Person, Rules, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, MISSING

@@ -8,10 +8,11 @@ import numpy as np
 
 from thinveil.attacker.attacks.people_state import Crowd, Waves
 from thinveil.attacker.attacks.record_chain import Believed, Range
+from thinveil.attacker.engines.coroutines import Work, exceeds, side_by_side
 from thinveil.attacker.engines.splitting import Splits
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
-from thinveil.attacker.terms import Attack, Values, Work, exceeds, side_by_side
+from thinveil.attacker.terms import Attack, Values
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Floats, QueryBatch
 

@@ -24,8 +24,8 @@ from thinveil.attacker.attacks.table import in_order, nothing_of
 from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.searches import Searches
 from thinveil.attacker.engines.unions import Thrift
-from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
-from thinveil.attacker.evidence.reading import cut_up, risky
+from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care, risky
+from thinveil.attacker.evidence.likelihood import cut_up
 from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.fixed_order import shuffled

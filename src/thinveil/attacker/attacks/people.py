@@ -10,29 +10,15 @@ import numpy as np
 
 from thinveil.attacker.attacks.doubling import doubled, with_limits
 from thinveil.attacker.attacks.table import WHOLE_CELL, about_depth, cell_of, column_found
+from thinveil.attacker.engines.coroutines import Work, exceeds, settled, side_by_side
 from thinveil.attacker.engines.posterior import columns_of
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import NOISY
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import (
-    Attack,
-    Axis,
-    Rules,
-    Search,
-    Values,
-    Work,
-    axes_of,
-    exceeds,
-    settled,
-    side_by_side,
-)
+from thinveil.attacker.terms import NOISY, Attack, Axis, Person, Rules, Search, Values, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells
 from thinveil.language.schema import INFINITE, MISSING
-
-Person = dict[int, int]
-"""What is known about somebody: the code of each known column."""
 
 
 def membership(

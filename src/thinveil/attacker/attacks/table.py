@@ -11,20 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.attacks.doubling import with_limits
+from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.engines.posterior import columns_of
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, CountFound, TableFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import (
-    Attack,
-    Axis,
-    Rules,
-    Values,
-    Work,
-    axes_of,
-    scaled,
-    side_by_side,
-)
+from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of, scaled
 from thinveil.errors import UsageError
 from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts

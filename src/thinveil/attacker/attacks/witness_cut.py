@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from thinveil.attacker.attacks.table import about_depth, cell_of, in_order
+from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.likelihood import BELOW, NOISY
-from thinveil.attacker.terms import Attack, Axis, Search, Work, axes_of, side_by_side
+from thinveil.attacker.terms import BELOW, NOISY, Attack, Axis, Search, axes_of
 from thinveil.errors import Undecided
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.reading import Laws, weighed
+from thinveil.attacker.evidence.likelihood import Laws, weighed
 from thinveil.language.claims import Claim
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 

@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.beliefs.beta_binomial import ramp
-from thinveil.attacker.evidence.likelihood import BELOW, NOISY
-from thinveil.attacker.terms import Rules, contradiction
+from thinveil.attacker.terms import BELOW, NOISY, Rules, contradiction
 from thinveil.language.queries import Codes, Flags, Floats
 
 _CANDIDATES: Final = 8

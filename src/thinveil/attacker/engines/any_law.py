@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from thinveil.attacker.attacks.people import Person
 from thinveil.attacker.attacks.table import cell_of, column_found, in_order, nothing_of, split
 from thinveil.attacker.engines.decisions import EXACTLY, Book, Wanted, decided
 from thinveil.attacker.evidence.error_budget import Care
@@ -24,7 +23,7 @@ from thinveil.attacker.findings import (
     PersonFound,
     TableFound,
 )
-from thinveil.attacker.terms import Attack, Axis, Values, axes_of, scaled
+from thinveil.attacker.terms import Attack, Axis, Person, Values, axes_of, scaled
 from thinveil.errors import EvidenceError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, About, Cells, Codes

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from thinveil.attacker.engines import hidden
-from thinveil.attacker.evidence.likelihood import BELOW, NOISY
-from thinveil.attacker.terms import Rules, Search, contradiction
+from thinveil.attacker.terms import BELOW, NOISY, Rules, Search, contradiction
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.reading import risky, row_loglik, undecided
+from thinveil.attacker.evidence.error_budget import Care, risky, undecided
+from thinveil.attacker.evidence.likelihood import row_loglik
 from thinveil.attacker.terms import Attack
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts

@@ -7,8 +7,8 @@ b + k: a window. Counts are found by looking through windows.
 
 from __future__ import annotations
 
-from thinveil.attacker.evidence.likelihood import NOISY
-from thinveil.attacker.terms import Rules, Search, reaches
+from thinveil.attacker.engines.coroutines import reaches
+from thinveil.attacker.terms import NOISY, Rules, Search
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:

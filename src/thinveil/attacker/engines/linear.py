@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinveil.attacker.evidence.likelihood import BELOW, NOISY
-from thinveil.attacker.terms import Axis, Rules, Search, Values, contradiction
+from thinveil.attacker.terms import BELOW, NOISY, Axis, Rules, Search, Values, contradiction
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:

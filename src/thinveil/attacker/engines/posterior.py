@@ -15,20 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.engines.searches import Searches
-from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.reading import risky
+from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import (
-    Attack,
-    Axis,
-    Rules,
-    Values,
-    Work,
-    scaled,
-    side_by_side,
-)
+from thinveil.attacker.terms import Attack, Axis, Rules, Values, scaled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, QueryBatch
 from thinveil.language.schema import MISSING

@@ -8,8 +8,7 @@ thresholds are skipped under protection and asked without it, as the paper count
 from __future__ import annotations
 
 from thinveil.attacker.engines import hidden
-from thinveil.attacker.evidence.likelihood import ABOVE, BELOW, NOISY
-from thinveil.attacker.terms import Axis, Rules, Search, Values, contradiction
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules, Search, Values, contradiction
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
 from thinveil.attacker.beliefs.value_beliefs import Ladders, Start
-from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.error_budget import Care, undecided
+from thinveil.attacker.evidence.likelihood import Laws, cut_up, spread, weighed
 from thinveil.attacker.evidence.proofs import Proofs, Speed, Test, at_least, speed
-from thinveil.attacker.evidence.reading import Laws, cut_up, spread, undecided, weighed
 from thinveil.attacker.terms import (
     Axis,
     Values,

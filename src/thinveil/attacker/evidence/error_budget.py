@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from thinveil.errors import UsageError
+from thinveil.errors import Undecided, UsageError
+from thinveil.language.queries import About
 
 USUAL_ERROR: Final = 1e-6
 """The chance of any wrong decision in a whole attack, unless the user says otherwise."""
@@ -92,3 +93,16 @@ class Care:
             return min(1.0, self.misread)
         j = self.decisions
         return self.error * j / (self.expected + j)
+
+
+def undecided(care: Care) -> Undecided:
+    """Return the error for questions whose answers show no usable difference."""
+    return Undecided(
+        f"no usable difference was found: {care.most_repeats:,} answers to one question do not "
+        f"tell what it asks at the wanted error of {care.error:g} (--most-repeats allows more)"
+    )
+
+
+def risky(about: About, care: Care) -> About:
+    """Return what a batch is about, with the chance of error planned so far."""
+    return About(about.label, about.done, about.so_far, care.risk)

@@ -3,9 +3,9 @@
 Every zone boundary that an attack looks for is a change of noise. Where an answer without
 noise exists (no offset in the claim), it is the same 0 or 1 each time; the rule is
 `Identical`. Where noise is always added, Laplace(a/eps) or Laplace((a + 1)/eps) for an
-offset a > 0, the two are told apart by `Variance` (the paper's psi_m), by `MeanMagnitude`
-(the likelihood ratio of a fixed number of answers) or by `Sequential` (the same ratio,
-watched answer by answer).
+offset a > 0, the two are told apart by `Variance` (the paper's psi_m) or by `MeanMagnitude`
+(the likelihood ratio of a fixed number of answers). `FixedTally` settles the questions of an
+attack by one of them, as the paper does it.
 
 Answers come as rows, the repeats of one question along the last axis. Epsilon is the loss
 of each single answer: the paper's m answers at a total of eps are m answers at eps/m. A
@@ -15,17 +15,21 @@ flag is True for "noisier". An error is the larger one of the two ways to be wro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 
-from thinveil.attacker.evidence.likelihood import exactness_error
+from thinveil.attacker.evidence.error_budget import Care, undecided
+from thinveil.attacker.evidence.likelihood import check_rounded, exactness_error
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError, UsageError
-from thinveil.language.claims import Post, idp
-from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.claims import Claim, Post, idp
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers, Codes, Flags, Floats
 
+PAPER_PSI_REPEATS: Final = 1000
+"""How many answers the paper gives psi_m; its proven bound would ask for far more."""
 _MOST_REPEATS: Final = 2**40
 _NEGLIGIBLE: Final = 40.0  # terms that fell by a factor e^-40 do not change a double
 
@@ -59,7 +63,7 @@ def repetitions(test: NoiseTest, wanted: float, epsilon: float) -> int:
     Raises:
         EvidenceError: No number of repeats is enough at this epsilon.
     """
-    _check_wanted(wanted)
+    check_wanted(wanted)
     high = 1
     while test.error(high, epsilon) > wanted:
         high *= 2
@@ -142,7 +146,7 @@ class Variance:
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_offset(self.offset)
+        check_offset(self.offset)
 
     @property
     def name(self) -> str:
@@ -180,7 +184,7 @@ class Variance:
 
 @dataclass(frozen=True, slots=True)
 class MeanMagnitude:
-    """The likelihood-ratio test on a fixed number of answers (NOTES, section 4).
+    """The likelihood-ratio test on a fixed number of answers (Neyman and Pearson).
 
     Beside the noise the true bit is nothing, so the mean of |z| is sufficient. The two
     likelihoods are equal where epsilon times that mean is a (a + 1) ln((a + 1)/a): 2 ln 2
@@ -193,7 +197,7 @@ class MeanMagnitude:
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_offset(self.offset)
+        check_offset(self.offset)
 
     @property
     def name(self) -> str:
@@ -226,111 +230,18 @@ class MeanMagnitude:
         return noisier
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """What a sequential test decided: a flag and the number of answers used, a row each."""
-
-    noisier: Flags
-    used: Codes
-
-
-@dataclass(frozen=True, slots=True)
-class Sequential:
-    """Wald's sequential likelihood-ratio test between Laplace(a/eps) and Laplace((a+1)/eps).
-
-    The evidence of an answer is the logarithm of how much likelier the noisier kind makes
-    it. Evidence adds up until it leaves (-boundary, boundary). With boundary = -ln(wanted)
-    each kind is misread with at most the wanted probability (Wald; the ratio is a
-    martingale), at an epsilon so small that the true bit is nothing beside the noise.
-
-    Args:
-        wanted: The most that either error may be.
-        offset: The claim's a, above 0.
-    """
-
-    wanted: float
-    offset: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_wanted(self.wanted)
-        _check_offset(self.offset)
-
-    @property
-    def boundary(self) -> float:
-        """The evidence that settles a row."""
-        return -math.log(self.wanted)
-
-    def drift(self, noisier: bool) -> float:
-        """Return the mean evidence of one answer: below 0 for the less noisy kind."""
-        gain = 1 / self.offset if noisier else 1 / (self.offset + 1)
-        return gain - math.log1p(1 / self.offset)
-
-    def expected(self, noisier: bool) -> float:
-        """Return Wald's approximation of the mean number of answers.
-
-        It leaves out by how far the last answer oversteps the boundary, and is therefore a
-        little low: 71 and 45 for an error of 1e-6 at a = 1, where 73 and 48 are measured.
-        """
-        return (1 - 2 * self.wanted) * self.boundary / abs(self.drift(noisier))
-
-    def evidence(self, answers: Floats, epsilon: float | Floats) -> Floats:
-        """Return the evidence of single answers for the noisier kind."""
-        slope = _by_answer(epsilon) / (self.offset * (self.offset + 1))
-        found: Floats = np.abs(answers) * slope - math.log1p(1 / self.offset)
-        return found
-
-    def settled(self, evidence: Floats) -> Flags:
-        """Tell for each row whether its evidence is enough."""
-        return np.abs(evidence) >= self.boundary
-
-    def walk(
-        self, evidence: Floats, answers: Floats, epsilon: float | Floats
-    ) -> tuple[Floats, Codes]:
-        """Add answers to open rows, one after the other, up to where each row is settled.
-
-        Args:
-            evidence: What each row has gathered so far, inside the boundaries.
-            answers: The next answers, one row each.
-            epsilon: The loss of each answer, one figure or one a row.
-
-        Returns:
-            The evidence of each row where it stopped, and how many answers it used.
-        """
-        path = self.evidence(answers, epsilon)
-        path[:, 0] += evidence
-        np.cumsum(path, axis=1, out=path)
-        outside = self.settled(path)
-        last = np.where(outside.any(axis=1), outside.argmax(axis=1), path.shape[1] - 1)
-        return path[np.arange(len(path)), last], last + 1
-
-    def run(self, rows: int, draw: Callable[[Codes], Floats], epsilon: float) -> Settled:
-        """Ask for more answers, a chunk at a time, until every row is settled.
-
-        Args:
-            rows: How many questions there are.
-            draw: Given the numbers of the open rows, returns the next answers of each.
-            epsilon: The loss of each answer.
-        """
-        evidence = np.zeros(rows)
-        used = np.zeros(rows, np.int64)
-        still = np.arange(rows)
-        while len(still):
-            evidence[still], more = self.walk(evidence[still], draw(still), epsilon)
-            used[still] += more
-            still = still[~self.settled(evidence[still])]
-        return Settled(evidence > 0, used)
-
-
 def _by_answer(epsilon: float | Floats) -> float | Floats:
     return epsilon[..., None] if isinstance(epsilon, np.ndarray) else epsilon
 
 
-def _check_offset(offset: float) -> None:
+def check_offset(offset: float) -> None:
+    """Refuse an offset at which there is not always noise."""
     if not 0 < offset < math.inf:
         raise UsageError("noise is always added only where the offset is above 0")
 
 
-def _check_wanted(wanted: float) -> None:
+def check_wanted(wanted: float) -> None:
+    """Refuse an error that nobody can want."""
     if not 0 < wanted < 0.5:
         raise UsageError(f"a wanted error lies between 0 and 1/2, not at {wanted:g}")
 
@@ -351,3 +262,105 @@ def _gamma_below(shape: int, x: float) -> float:
     first = math.exp(-x + shape * math.log(x) - math.lgamma(shape + 1))
     terms = math.ceil(_NEGLIGIBLE / math.log(shape / x))
     return first * (1.0 + float(np.cumprod(x / (shape + 1 + np.arange(terms))).sum()))
+
+
+def noise_test(claim: Claim, name: str) -> NoiseTest:
+    """Return a test by its name, for a mechanism that it fits.
+
+    Raises:
+        UsageError: The test makes no sense for the mechanism.
+    """
+    if name == "identical":
+        if not claim.leaks_by_noise or claim.offset or claim.post == "none":
+            raise UsageError(f"--test identical: {claim.name} does not round exact answers")
+        return Identical(claim.post)
+    if not claim.hides_direction or claim.post != "none":
+        raise UsageError(f"--test {name}: {claim.name} is not always noisy at two scales")
+    return Variance(claim.offset) if name == "psi" else MeanMagnitude(claim.offset)
+
+
+class FixedTally:
+    """Settles every question by one test on m answers. Conforms to `Settling`.
+
+    Args:
+        facts: What is public.
+        care: The test, the number of answers (where the user gave one), and the error.
+    """
+
+    def __init__(self, facts: PublicFacts, care: Care) -> None:
+        self._claim = facts.claim
+        self._care = care
+        self._test = noise_test(facts.claim, care.test)
+        self._epsilon: float | None = None
+        self._nats = 0.0
+        self._asked = np.empty(0, np.int64)
+        self._planned: tuple[float, float, int] | None = None
+
+    def begin(self, fresh: Flags) -> None:
+        """Start new tests in the given rows; all others go on."""
+        if len(fresh) != len(self._asked):
+            self._asked = np.zeros(len(fresh), np.int64)
+        self._asked[fresh] = 0
+        self._nats = self._care.nats(int(np.count_nonzero(fresh)))
+
+    def keep(self, rows: Flags) -> None:
+        """Forget the tests of all other rows."""
+        self._asked = self._asked[rows]
+
+    @property
+    def asked(self) -> Codes:
+        """How many answers each question has had."""
+        return self._asked
+
+    def _repeats(self) -> int:
+        """Return m, as given or as planned from the error that a decision may have."""
+        care = self._care
+        if care.repeats is not None:
+            return care.repeats
+        if care.test == "psi":
+            return PAPER_PSI_REPEATS
+        assert self._epsilon is not None
+        known = self._planned
+        if known is None or known[1] != self._epsilon or known[0] < self._nats:
+            ahead = self._nats + 0.1  # planned a little ahead, not anew for every round
+            try:
+                m = repetitions(self._test, math.exp(-ahead), self._epsilon)
+            except EvidenceError:
+                raise undecided(care) from None
+            known = self._planned = ahead, self._epsilon, m
+        return known[2]
+
+    def repeats(self) -> Codes:
+        """Return how many answers each question wants now."""
+        one = self._epsilon is None and self._care.repeats is None and self._care.test != "psi"
+        m = 1 if one else self._repeats()
+        if m > self._care.most_repeats:
+            raise undecided(self._care)
+        return np.full(len(self._asked), m)
+
+    def add(self, threshold: Codes, answers: Answers, drawn: Codes) -> tuple[Flags, list[int]]:
+        """Weigh answers; return which questions are settled, and the zone of each."""
+        values, epsilon = answers.values, answers.epsilon
+        check_rounded(self._claim, values)
+        m = int(drawn[0])
+        self._asked += m
+        if epsilon is None:
+            raise EvidenceError("a protected answer came back without its cost")
+        priced = self._epsilon is not None or self._care.repeats is not None
+        self._epsilon = float(np.median(epsilon))
+        if not priced and self._care.test != "psi":
+            return np.zeros(len(drawn), np.bool_), [BELOW] * len(drawn)
+        if self._care.repeats is not None or self._care.test == "psi":
+            self._care.misread += len(drawn) * self._test.error(m, float(np.max(epsilon)))
+        rows = values.reshape(-1, m)
+        if self._care.test != "identical":
+            each = epsilon
+            if isinstance(epsilon, np.ndarray):
+                each = np.broadcast_to(epsilon.reshape(len(rows), -1), rows.shape)
+            rows = rows * each
+        noisy = self._test.decide(rows, 1.0)
+        quiet = np.where(rows[:, 0] == 1, ABOVE, BELOW)
+        if self._claim.hides_direction:
+            quiet = np.full(len(rows), BELOW)
+        zones: list[int] = np.where(noisy, NOISY, quiet).tolist()
+        return np.ones(len(rows), np.bool_), zones

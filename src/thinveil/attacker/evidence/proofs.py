@@ -13,8 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.likelihood import loglik
-from thinveil.attacker.evidence.reading import IMPOSSIBLE
+from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, loglik
 from thinveil.language.claims import Claim
 from thinveil.language.queries import Codes, Flags, Floats
 

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care, Empty
-from thinveil.attacker.evidence.reading import risky, row_loglik
+from thinveil.attacker.evidence.error_budget import Care, Empty, risky
+from thinveil.attacker.evidence.likelihood import row_loglik
 from thinveil.errors import Undecided, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import (
