@@ -13,6 +13,7 @@ import thinveil
 ROOT = Path(thinveil.__file__).parent
 ORDER = (
     "errors",
+    "files",
     "language",
     "curator",
     "attacker",

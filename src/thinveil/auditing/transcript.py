@@ -31,6 +31,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from thinveil.errors import TranscriptError
+from thinveil.files import create_private, private_opener
 from thinveil.language.queries import Floats
 from thinveil.language.wire.packing import DOUBLES, packed, unpacked
 
@@ -101,7 +102,7 @@ class Transcript:
         assert self.path is not None
         self._new = False
         try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            self._file = create_private(self.path)
         except FileExistsError:
             raise _exists(self.path) from None
         except OSError as error:
@@ -161,7 +162,10 @@ class Transcript:
         end, self._resumed = self._resumed, None
         try:
             if self.notice:
-                with self.path.open("rb") as file, _damaged(self.path).open("ab") as rest:
+                with (
+                    self.path.open("rb") as file,
+                    open(_damaged(self.path), "ab", opener=private_opener) as rest,
+                ):
                     file.seek(end)
                     shutil.copyfileobj(file, rest)
             self._file = os.open(self.path, os.O_WRONLY)

@@ -33,13 +33,13 @@ from thinveil.commands.common import (
     reading_options,
     write_json,
 )
-from thinveil.commands.outputs import write_text
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.delimited import Dialect
 from thinveil.curator.tables.files import missing_texts, read_columns
 from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
+from thinveil.files import write_file
 from thinveil.language.compiling import COMPILED
 from thinveil.report.text.examples import examples
 from thinveil.report.text.progress import progress
@@ -230,7 +230,8 @@ def _write_report(path: str, result: Mapping[str, Any], show_records: bool) -> N
     """Write the report; it takes the place of nothing until it is whole."""
     from thinveil.report.html import page
 
-    write_text(path, page(result, show_records=show_records), "--report", private=show_records)
+    whole = page(result, show_records=show_records)
+    write_file(path, whole, f"--report {path}", private=show_records)
 
 
 def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:

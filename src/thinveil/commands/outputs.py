@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from thinveil.errors import OutputError, UsageError
+from thinveil.errors import UsageError
+from thinveil.files import write_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,29 +88,4 @@ def write_json(json_file: str | None, content: Any, private: bool = False) -> No
     if json_file == "-":
         click.echo(text, nl=False)
         return
-    mode = 0o600 if private else 0o666
-    try:
-        whole = os.open(json_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with open(whole, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise OutputError(f"--json {json_file}: {error.strerror}") from None
-
-
-def write_text(path: str, text: str, option: str, private: bool = False) -> None:
-    """Write a file; it takes the place of nothing until it is whole.
-
-    A private one holds what is confidential: nobody else gets to read it.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    whole = Path(path)
-    part = whole.with_name(f".{whole.name}.{os.getpid()}")
-    try:
-        part.touch(0o600 if private else 0o666)
-        part.write_text(text, encoding="utf-8")
-        part.replace(whole)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OutputError(f"{option} {path}: {error.strerror}") from None
+    write_file(json_file, text, f"--json {json_file}", private=private)

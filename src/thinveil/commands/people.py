@@ -10,7 +10,8 @@ from typing import Final
 import click
 from rich.text import Text
 
-from thinveil.commands.outputs import check_outputs, consoles, write_text
+from thinveil.commands.outputs import check_outputs, consoles
+from thinveil.files import write_file
 
 MOST: Final = 1_000_000
 """More people than that are nobody's first steps."""
@@ -42,7 +43,7 @@ def command(records: int, seed: int, output: str | None) -> int:
     if output is None:
         click.echo(text.getvalue(), nl=False)
         return 0
-    write_text(output, text.getvalue(), "--output")
+    write_file(output, text.getvalue(), f"--output {output}")
     consoles(None)[1].print(
         Text(f"Wrote {output}: {records:,} made-up people. Now: thinveil audit {quote(output)}")
     )

@@ -11,8 +11,8 @@ import click
 from rich.text import Text
 
 from thinveil.commands.common import check_outputs, consoles
-from thinveil.commands.outputs import write_text
 from thinveil.errors import DataError, UsageError
+from thinveil.files import write_file
 from thinveil.report.html import page
 
 _RUN: Final = ("mechanism", "attack", "queries", "verdict", "assumed_public")
@@ -62,7 +62,7 @@ def command(run: str, comparison: str | None, show_records: bool, output: str | 
         raise DataError(
             f"{run} is not as this version writes results: run the audit again with --json"
         ) from None
-    write_text(target, text, "--output", private=show_records)
+    write_file(target, text, f"--output {target}", private=show_records)
     consoles(None)[1].print(Text(f"The report is in {target}; it opens in any browser."))
     return 0
 

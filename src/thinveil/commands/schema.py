@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,7 +23,8 @@ from thinveil.commands.common import (
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.drafting import draft_of_database, draft_schema, listed_numbers
-from thinveil.errors import OutputError, UsageError
+from thinveil.errors import UsageError
+from thinveil.files import write_file
 from thinveil.language.schema import Schema
 from thinveil.language.schema_file import write_schema
 
@@ -78,10 +78,7 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
         )
     text = write_schema(schema, _COMMENTS)
     if output:
-        try:
-            Path(output).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {output}: {error.strerror}") from None
+        write_file(output, text, f"cannot write {output}")
         again = f" --table {shlex.quote(given['inside'])}" if given["inside"] else ""
         again += "".join(f" --missing {shlex.quote(each)}" for each in given["missing"])
         line = f"thinveil audit {shlex.quote(shown(table))} --schema {shlex.quote(output)}{again}"

@@ -33,6 +33,7 @@ from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import analyst_named, budget_of
 from thinveil.curator.service.app import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
 from thinveil.errors import MissingExtra, OutputError, UsageError
+from thinveil.files import create_private
 
 PORT: Final = 8321
 FIRST: Final = "analyst"
@@ -142,8 +143,7 @@ def _listener(host: str, port: int) -> socket.socket:
 def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
     """Write tokens to a file that only its owner can read; a line each, the first one first."""
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w") as lines:
+        with os.fdopen(create_private(path), "w") as lines:
             lines.writelines(f"{token}\n" for token in tokens.values())
     except OSError as error:
         raise OutputError(f"--token-file {path}: {error.strerror}") from None

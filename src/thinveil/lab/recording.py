@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from thinveil.files import write_file
 from thinveil.lab.app import static_files
 from thinveil.lab.pace import NO_LIMIT
 from thinveil.lab.session import Session
@@ -115,5 +116,5 @@ def write(folder: Path) -> int:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_file(path, content)
     return sum(map(len, files.values()))

@@ -17,6 +17,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
 from thinveil.curator.tables.people import people
 from thinveil.errors import DataError, ThinveilError, UsageError
+from thinveil.files import write_file
 from thinveil.paper.experiments import six_incomes
 
 MOST_PEOPLE: Final = 200
@@ -110,7 +111,7 @@ def from_file(content: bytes, name: str) -> Table:
         )
     with tempfile.TemporaryDirectory(prefix="thinveil-lab-") as folder:
         path = Path(folder) / ("table.parquet" if title.endswith((".parquet", ".pq")) else "table")
-        path.write_bytes(content)
+        write_file(path, content, private=True)
         try:
             data = load(path)
         except ThinveilError as error:

@@ -23,6 +23,7 @@ import numpy as np
 
 from thinveil.curator.service.analysts import Analyst
 from thinveil.errors import LedgerError
+from thinveil.files import create_private, sync_folder
 from thinveil.language.normal import Keys
 from thinveil.language.queries import Floats
 from thinveil.language.wire.packing import packed, unpacked
@@ -249,13 +250,8 @@ def _make(path: Path) -> bool:
         if path.exists():
             path.chmod(0o600)
             return False
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be opened
-            folder = os.open(path.absolute().parent, os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        os.close(create_private(path))
+        sync_folder(path)
     except OSError as error:
         raise LedgerError(f"{path}: cannot be used as a ledger ({error.strerror})") from None
     return True

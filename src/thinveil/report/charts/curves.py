@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from thinveil.errors import OutputError, UsageError
+from thinveil.errors import UsageError
+from thinveil.files import replacing
 from thinveil.language.claims import claim_named
 from thinveil.report.charts.figures import plotter
 from thinveil.report.text.comparison import HEADINGS
@@ -45,12 +46,12 @@ def check_figure(option: str, path: str | None) -> None:
 
 def _save(figure: Any, path: str | Path) -> None:
     pyplot = plotter()
-    dated = Path(path).suffix.lower() in (".svg", ".pdf")
-    stamp = {"Date" if Path(path).suffix.lower() == ".svg" else "CreationDate": None}
+    kind = Path(path).suffix.lower().removeprefix(".")
+    date = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
+    undated = {date: None} if date else None
     try:
-        figure.savefig(path, dpi=150, bbox_inches="tight", metadata=stamp if dated else None)
-    except OSError as error:
-        raise OutputError(f"cannot save the figure {path}: {error.strerror}") from None
+        with replacing(path, f"cannot save the figure {path}") as file:
+            figure.savefig(file, format=kind, dpi=150, bbox_inches="tight", metadata=undated)
     finally:
         pyplot.close(figure)
 

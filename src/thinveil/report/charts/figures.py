@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thinveil.errors import MissingExtra, OutputError
+from thinveil.files import replacing
 from thinveil.paper import figures as published
 from thinveil.paper import simulation
 from thinveil.paper.rows import Row
@@ -30,18 +31,17 @@ def plotter() -> Any:
 
 
 def _save(figure: Any, folder: Path, name: str) -> list[Path]:
-    paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
+    failed = f"cannot save figures in {folder}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in paths:
-            figure.savefig(
-                path,
-                dpi=160,
-                bbox_inches="tight",
-                metadata={"Date": None} if path.suffix == ".svg" else None,
-            )
     except OSError as error:
-        raise OutputError(f"cannot save figures in {folder}: {error.strerror}") from None
+        raise OutputError(f"{failed}: {error.strerror}") from None
+    paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
+    for path in paths:
+        kind = path.suffix.removeprefix(".")
+        undated = {"Date": None} if kind == "svg" else None
+        with replacing(path, failed) as file:
+            figure.savefig(file, format=kind, dpi=160, bbox_inches="tight", metadata=undated)
     return paths
 
 

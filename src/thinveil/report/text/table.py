@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
-import os
 from typing import Final
 
 from thinveil.attacker.findings import TableFound
-from thinveil.errors import OutputError, UsageError
+from thinveil.errors import UsageError
+from thinveil.files import replacing
 from thinveil.verdicts.phrases import plain
 from thinveil.verdicts.verdict import Verdict
 
@@ -29,20 +30,16 @@ def write_table(verdict: Verdict, path: str) -> None:
     if not isinstance(found, TableFound):
         raise UsageError("--output: only the attack on the data set reconstructs a table")
     schema = verdict.facts.schema
-    try:
-        # The file holds what was confidential: nobody else gets to read it.
-        private = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(private, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(schema.names)
-            for codes, known, count in zip(
-                found.codes.tolist(), found.known.tolist(), found.counts.tolist(), strict=True
-            ):
-                values = dict(zip(found.columns[:known], codes, strict=False))
-                row = [
-                    plain(schema[column].decode(values[column])) if column in values else UNKNOWN
-                    for column in range(len(schema))
-                ]
-                writer.writerows([row] * count)
-    except OSError as error:
-        raise OutputError(f"--output {path}: {error.strerror}") from None
+    # The file holds what was confidential: nobody else gets to read it.
+    with replacing(path, f"--output {path}", private=True) as file:
+        writer = csv.writer(codecs.getwriter("utf-8")(file))
+        writer.writerow(schema.names)
+        for codes, known, count in zip(
+            found.codes.tolist(), found.known.tolist(), found.counts.tolist(), strict=True
+        ):
+            values = dict(zip(found.columns[:known], codes, strict=False))
+            row = [
+                plain(schema[column].decode(values[column])) if column in values else UNKNOWN
+                for column in range(len(schema))
+            ]
+            writer.writerows([row] * count)
