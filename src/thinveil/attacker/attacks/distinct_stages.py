@@ -10,9 +10,17 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.attacks.distinct_columns import Domain
+from thinveil.attacker.beliefs.arrays import (
+    CELLS,
+    Triple,
+    binned,
+    by_group,
+    joined,
+    levels,
+    summed,
+)
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.engines.line_search import Frontiers
-from thinveil.attacker.engines.stages import CELLS, LEVELS, binned
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
@@ -93,8 +101,8 @@ class Stage(Frontiers):
         self._wave = np.full(groups, -1)
         self._ahead: list[int] = []  # the groups of each wave that are not over
         self._late: list[int] = []  # so few of them are not waited for
-        self._held: list[list[tuple[Codes, Codes, Floats]]] = []
-        self._found: list[tuple[Codes, Codes, Floats]] = []
+        self._held: list[list[Triple]] = []
+        self._found: list[Triple] = []
         self._last = np.zeros(groups, np.int64)  # where the value found last in a line ends
         self._size = np.clip(np.log2(np.maximum(rates, _LEAST)) / 1.5 + 5, 0, 7).astype(np.int64)
         self._open = np.ones(groups, np.int64)  # lines of each group that are not over
@@ -114,7 +122,7 @@ class Stage(Frontiers):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._cumulated = np.concatenate([[0.0], np.cumsum(self._seen)])
+        self._cumulated = summed(self._seen)
         if self._coarse:
             first = self._edge[:-1]
             share = self._seen / np.add.reduceat(self._seen, first)[self._cell[:-1]]
@@ -223,7 +231,7 @@ class Stage(Frontiers):
     def _learn_cells(self) -> None:
         """Cut the values into cells by what the first wave found."""
         self._set_cells(binned(np.ceil(self._seen * 2).astype(np.int64), CELLS))
-        group, place, _ = _joined(self._found)
+        group, place, _ = joined(self._found)
         self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
 
     def _head(self, rows: Codes, chance: Floats) -> None:
@@ -318,7 +326,7 @@ class Stage(Frontiers):
 
     def _learn(self, wave: int) -> None:
         """Learn from a wave: which values are likely, and how many records groups have."""
-        group, place, chance = _joined(self._held[wave])
+        group, place, chance = joined(self._held[wave])
         done = self.closed[group]
         self._held[wave] = [(group[~done], place[~done], chance[~done])]
         group, place, chance = group[done], place[done], chance[done]
@@ -340,29 +348,13 @@ class Stage(Frontiers):
             for wave in self._held
             for group, place, chance in wave
         ]
-        group, place, rate = _joined([*self._found, *held])
+        group, place, rate = by_group([*self._found, *held])
         done = self.closed[group]
-        group, place, rate = group[done], place[done], rate[done]
-        order = np.lexsort((place, group))
-        return group[order], place[order], rate[order]
+        return group[done], place[done], rate[done]
 
     def level(self, place: Codes) -> Codes | None:
         """Return values as a context for later attributes: few numbers."""
         if self._values == 1:
             return None
-        if self._values <= LEVELS:
-            return place
-        return binned(np.ceil(self._seen * 2).astype(np.int64), LEVELS // 2)[place]
-
-
-def _joined(parts: list[tuple[Codes, Codes, Floats]]) -> tuple[Codes, Codes, Floats]:
-    if not parts:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    return (
-        np.concatenate([each[0] for each in parts]),
-        np.concatenate([each[1] for each in parts]),
-        np.concatenate([each[2] for each in parts]),
-    )
-
-
-# ---- the attack
+        level: Codes = levels(np.ceil(self._seen * 2).astype(np.int64))[place]
+        return level

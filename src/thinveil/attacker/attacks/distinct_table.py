@@ -23,8 +23,8 @@ from thinveil.attacker.attacks.distinct_searches import limited, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
 from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
 from thinveil.attacker.attacks.witness_cut import Cut, find_cut
+from thinveil.attacker.beliefs.arrays import LEVELS
 from thinveil.attacker.engines.group_testing import Pools
-from thinveil.attacker.engines.stages import LEVELS
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thinveil.attacker.attacks.final_proofs import Claims
-from thinveil.attacker.engines.stages import LEVELS, binned
+from thinveil.attacker.beliefs.arrays import levels
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.terms import Axis, scaled
 from thinveil.language.queries import Cells, Codes, Flags
@@ -102,10 +102,8 @@ class Tree:
         seen, number = np.unique(place, return_inverse=True)
         number = number.reshape(-1)
         if len(seen) > 1 and places > 1:
-            if len(seen) > LEVELS:
-                weight = np.bincount(number, size).astype(np.int64)
-                number = binned(weight, LEVELS // 2)[number]
-            self.contexts.append(number)
+            weight = np.bincount(number, size).astype(np.int64)
+            self.contexts.append(levels(weight)[number])
 
     def _table(self, places: Codes, known: Codes, sizes: Codes) -> TableFound:
         codes = self.codes(places)

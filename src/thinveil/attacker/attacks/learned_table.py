@@ -16,8 +16,9 @@ import numpy as np
 
 from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
+from thinveil.attacker.beliefs.arrays import levels
 from thinveil.attacker.engines.histograms import Histogram, histograms
-from thinveil.attacker.engines.stages import LEVELS, Stage, binned
+from thinveil.attacker.engines.stages import Stage
 from thinveil.attacker.engines.unions import Thrift, ThriftyColumns, ThriftyStage
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
@@ -163,8 +164,7 @@ class _Groups:
         self._contexts = [each[group] for each in self._contexts]
         counts = histogram.counts
         if len(counts) > 1:
-            level = np.arange(len(counts)) if len(counts) <= LEVELS else binned(counts, LEVELS // 2)
-            self._contexts.append(level[place])
+            self._contexts.append(levels(counts)[place])
 
     def found(self, stage: Stage | None = None) -> TableFound:
         """Return the table as it is known, perhaps with one more attribute half found."""

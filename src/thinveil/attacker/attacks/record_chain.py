@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import levels, summed
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.beliefs.polya_tree import Places
-from thinveil.attacker.engines.stages import LEVELS, binned
 from thinveil.language.queries import Codes, Floats
 
 _ENOUGH: Final = 8  # people before contexts are looked at
@@ -111,7 +111,7 @@ class Believed:
 
 
 def _cumulated(mass: Floats) -> list[float]:
-    upto = np.concatenate([[0.0], np.cumsum(mass)])
+    upto = summed(mass)
     below: list[float] = (upto / upto[-1]).tolist()
     return below
 
@@ -129,10 +129,8 @@ class Lessons:
         columns, self.levels = [], []
         for column in known.T:
             _, level, counts = np.unique(column, return_inverse=True, return_counts=True)
-            level = level.reshape(-1)
-            if len(counts) > LEVELS:
-                level = binned(counts, LEVELS // 2)[level]
             if len(counts) > 1:
+                level = levels(counts)[level.reshape(-1)]
                 columns.append(level)
                 self.levels.append(int(level.max()) + 1)
         self.known = np.array(columns, np.int64).reshape(len(columns), len(known)).T

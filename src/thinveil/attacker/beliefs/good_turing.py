@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import binned
 from thinveil.attacker.beliefs.beta_binomial import Spread, log_gamma
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.beliefs.value_beliefs import Ladders, Measure, Start
-from thinveil.attacker.engines.stages import binned
 from thinveil.language.queries import Codes, Floats
 
 _FINE: Final = 64  # a domain of so many places is predicted place by place

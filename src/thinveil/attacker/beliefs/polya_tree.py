@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.engines.stages import binned
+from thinveil.attacker.beliefs.arrays import binned
 from thinveil.attacker.terms import Axis
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import LIMIT, MISSING

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import CELLS, Triple, binned, by_group, joined, summed
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.engines.histograms import Histogram
 from thinveil.attacker.engines.splitting import Splits
@@ -18,38 +19,9 @@ from thinveil.attacker.fixed_order import shuffled
 from thinveil.attacker.terms import Rules
 from thinveil.language.queries import Codes, Floats
 
-CELLS: Final = 64
-"""Into about how many cells a large domain is cut for predictions; finer within them."""
-LEVELS: Final = 32
-"""The most values that an attribute keeps as a context; more are put together."""
-_BINS: Final = 16
 _RENEW: Final = 0.08  # predictions are renewed when so many more records are known
 _FEWEST: Final = 48
 _LARGE: Final = 64
-
-
-def binned(counts: Codes | Floats, bins: int) -> Codes:
-    """Put neighbouring values together in about so many bins that hold about as many records.
-
-    A value that many records share has a bin of its own; the others share the rest.
-
-    >>> binned(np.array([50, 1, 1, 3, 2, 1]), 3).tolist()
-    [0, 1, 1, 1, 2, 2]
-    """
-    heavy = np.zeros(len(counts), np.bool_)
-    while True:
-        free = bins - int(np.count_nonzero(heavy))
-        rest = float(counts[~heavy].sum())
-        more = ~heavy & (counts * max(free, 1) > rest)
-        if free < 2 or not more.any():
-            break
-        heavy |= more
-    light = np.where(heavy, 0, counts)
-    middle = np.cumsum(light) - light / 2
-    raw = np.floor(middle / max(rest, 1e-300) * max(free, 1)).astype(np.int64)
-    new = np.ones(len(counts), np.bool_)
-    new[1:] = (raw[1:] != raw[:-1]) | heavy[1:] | heavy[:-1]
-    return np.cumsum(new) - 1
 
 
 def _turns(sizes: Codes) -> Codes:
@@ -88,22 +60,21 @@ class Stage(Splits):
         cells = int(self._cell[-1]) + 1
         self._edge = np.searchsorted(self._cell, np.arange(cells + 1))
         self._steps = max(1, int(np.ceil(np.log2(cells + 1))))
-        self._value_steps = max(1, int(np.ceil(np.log2(values + 1))))
         self.mixer = Mixer(contexts, np.bincount(self._cell, counts, cells).astype(np.int64))
         self._cumulated = np.zeros((len(sizes), cells + 1), np.float32)
         self._left = counts.copy()
-        self._below = np.concatenate([[0], np.cumsum(counts)])
+        self._below = summed(counts)
         self._later = counts.copy()  # what is left when all waves that are over are taken away
-        self._waves = np.concatenate([[0], np.cumsum(counts)])
+        self._waves = summed(counts)
         self._wave = np.full(len(sizes), -1)
         self._ahead: list[int] = []  # the records of each wave that have no value yet
-        self._held: list[list[tuple[Codes, Codes, Codes]]] = []
+        self._held: list[list[Triple]] = []
         self._order = _turns(sizes)
         self._next = 0
         self.flying = 0  # records searched now
         self._groups = 0  # and their groups
         self.settled = 0
-        self._found: list[tuple[Codes, Codes, Codes]] = []
+        self._found: list[Triple] = []
         self.open = sizes.copy()
 
     # -- groups take their turn ------------------------------------------------------------
@@ -216,7 +187,7 @@ class Stage(Splits):
         many = int(size.sum())
         self.settled += many
         self.flying -= many
-        self._below = np.concatenate([[0], np.cumsum(self._left)])
+        self._below = summed(self._left)
         waves = self._wave[owner]
         for wave in np.unique(waves).tolist():
             mine = waves == wave
@@ -227,26 +198,13 @@ class Stage(Splits):
 
     def _over(self, wave: int) -> None:
         """Learn from a wave of groups."""
-        owner, value, size = _joined(self._held[wave])
+        owner, value, size = joined(self._held[wave])
         self._found.append((owner, value, size))
         self._held[wave] = []
         self.mixer.learn(owner, self._cell[value], size)
         np.subtract.at(self._later, value, size)
-        self._waves = np.concatenate([[0], np.cumsum(self._later)])
+        self._waves = summed(self._later)
 
     def found(self) -> tuple[Codes, Codes, Codes]:
         """Return group, place of the value and number of records of all that is found."""
-        group, value, size = _joined([*self._found, *(one for each in self._held for one in each)])
-        order = np.lexsort((value, group))
-        return group[order], value[order], size[order]
-
-
-def _joined(parts: list[tuple[Codes, Codes, Codes]]) -> tuple[Codes, Codes, Codes]:
-    none = np.empty(0, np.int64)
-    if not parts:
-        return none, none, none
-    return (
-        np.concatenate([each[0] for each in parts]),
-        np.concatenate([each[1] for each in parts]),
-        np.concatenate([each[2] for each in parts]),
-    )
+        return by_group([*self._found, *(one for each in self._held for one in each)])

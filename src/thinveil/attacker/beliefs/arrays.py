@@ -1,0 +1,76 @@
+"""Values put together: cells for predictions, levels of contexts, findings of several times.
+
+Quantization into bins of about equal frequency, with heavy hitters in bins of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from thinveil.language.queries import Codes, Floats
+
+CELLS: Final = 64
+"""Into about how many cells a large domain is cut for predictions; finer within them."""
+LEVELS: Final = 32
+"""The most values that an attribute keeps as a context; more are put together."""
+
+Triple = tuple[Codes, Codes, npt.NDArray[Any]]
+"""Findings: groups, places of their values, and how many records (or how likely) each."""
+_NOTHING: Final = (np.empty(0, np.int64),) * 3
+
+
+def binned(counts: Codes | Floats, bins: int) -> Codes:
+    """Put neighbouring values together in about so many bins that hold about as many records.
+
+    A value that many records share has a bin of its own; the others share the rest.
+
+    >>> binned(np.array([50, 1, 1, 3, 2, 1]), 3).tolist()
+    [0, 1, 1, 1, 2, 2]
+    """
+    heavy = np.zeros(len(counts), np.bool_)
+    while True:
+        free = bins - int(np.count_nonzero(heavy))
+        rest = float(counts[~heavy].sum())
+        more = ~heavy & (counts * max(free, 1) > rest)
+        if free < 2 or not more.any():
+            break
+        heavy |= more
+    light = np.where(heavy, 0, counts)
+    middle = np.cumsum(light) - light / 2
+    raw = np.floor(middle / max(rest, 1e-300) * max(free, 1)).astype(np.int64)
+    new = np.ones(len(counts), np.bool_)
+    new[1:] = (raw[1:] != raw[:-1]) | heavy[1:] | heavy[:-1]
+    return np.cumsum(new) - 1
+
+
+def levels(counts: Codes) -> Codes:
+    """Return for each value its number as a context: its own where there are few values."""
+    few = len(counts) <= LEVELS
+    return np.arange(len(counts)) if few else binned(counts, LEVELS // 2)
+
+
+def summed(counts: Codes | Floats) -> npt.NDArray[Any]:
+    """Return how much lies before each place, and everything last.
+
+    >>> summed(np.array([3, 1])).tolist()
+    [0, 3, 4]
+    """
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def joined(parts: Iterable[Triple]) -> Triple:
+    """Return findings of several times as one."""
+    columns = zip(_NOTHING, *parts, strict=True)
+    first, second, third = (np.concatenate(column) for column in columns)
+    return first, second, third
+
+
+def by_group(parts: Iterable[Triple]) -> Triple:
+    """Return findings as one, sorted by group and place."""
+    group, place, many = joined(parts)
+    order = np.lexsort((place, group))
+    return group[order], place[order], many[order]
