@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from thinveil import Categories, Dataset, Grid, Schema, people
+from thinveil.auditing.attempt import curator_of, once
 from thinveil.commands.main import run
-from thinveil.curator.counting.index import IndexCounter
 from thinveil.errors import MissingExtra
 from thinveil.language.claims import MECHANISMS
 from thinveil.language.schema import MISSING
 from thinveil.verdicts.comparing import compare as module
 from thinveil.verdicts.comparing.candidates import Skipped, attribute_trial
-from thinveil.verdicts.comparing.compare import ORDER, Settings, attempt, compare
+from thinveil.verdicts.comparing.compare import ORDER, Settings, compare
 from thinveil.verdicts.comparing.curves import known_of
 from thinveil.verdicts.comparing.outcomes import Outcome, wilson
 from thinveil.verdicts.comparing.risk import AGAINST_LOSS, risk
@@ -85,7 +85,8 @@ def test_baselines_are_those_of_asking_nothing(compared):
     member, attribute, dataset = compared.lines[1].tried
     assert (member.of, member.baseline) == (10, 5)
     assert 0 < attribute.baseline < attribute.of / 2
-    whole = attempt(DATA, Settings().options("idp"), lambda *_: None, IndexCounter(DATA.codes))
+    options = Settings().options("idp")
+    whole = once(curator_of(DATA, options), options)
     assert dataset.baseline == score(whole.run.found, DATA).guessed
 
 
@@ -198,12 +199,12 @@ def test_bad_usage_is_refused(capsys):
 
 
 def test_a_missing_library_is_a_stated_reason(monkeypatch):
-    def refuse(data, options, observer, counter):
+    def refuse(curator, options, observer):
         if options.mechanism == "dp-opendp":
             raise MissingExtra("The mechanism dp-opendp", "opendp")
-        return attempt(data, options, observer, counter)
+        return once(curator, options, observer)
 
-    monkeypatch.setattr(module, "attempt", refuse)
+    monkeypatch.setattr(module, "once", refuse)
     found = compare(DATA, Settings(mechanisms=("idp", "dp-opendp"), people=4))
     assert "opendp" in found.lines[1].missing
     assert found.lines[1].tried == ()
@@ -227,15 +228,15 @@ def test_a_figure_without_matplotlib_is_refused_before_any_work(monkeypatch, cap
 
 
 def test_ctrl_c_shows_what_is_done_so_far(monkeypatch, capsys):
-    def stop(data, options, observer, counter):
+    def stop(curator, options, observer):
         def watch(meter, about):
             if options.mechanism == "idp" and options.attack == "dataset" and meter.rounds > 5:
                 raise KeyboardInterrupt
             observer(meter, about)
 
-        return attempt(data, options, watch, counter)
+        return once(curator, options, watch)
 
-    monkeypatch.setattr(module, "attempt", stop)
+    monkeypatch.setattr(module, "once", stop)
     code, result = command("--sample", 40, "--people", 4, "--risk")
     assert code == 3
     assert result["interrupted"] is True
@@ -283,7 +284,7 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
     curve = drawn.answers_curve("idp")
     for point in curve[:: len(curve) // 5]:
         options = Settings().options("idp", max_queries=point.queries)
-        limited = attempt(tiny, options, lambda *_: None, IndexCounter(tiny.codes)).run
+        limited = once(curator_of(tiny, options), options).run
         assert limited.meter.queries == point.queries
         assert known_of(limited.found, tiny) == point.known
 

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 from typing import Any, Final
 
 import numpy as np
 
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, Found, PeopleFound, TableFound
-from thinveil.auditing.attacks import attack_on
-from thinveil.auditing.driver import Meter, Run, run
+from thinveil.auditing.attempt import Ended, attempt_on, curator_of
+from thinveil.auditing.driver import Meter
 from thinveil.curator.curator import Curator
 from thinveil.errors import ThinveilError
 from thinveil.lab.journal import Journal
@@ -52,9 +51,8 @@ class Session:
         self.setting = setting
         self.pace = Pace(setting.speed, setting.paused, setting.options.attack == "dataset")
         truth = setting.table.data
-        curator = Curator(truth, setting.options.claim(), seed=setting.options.seed)
-        self._attack = attack_on(setting.options, curator.facts)
-        self._target = _Watched(curator, self)
+        self._target = _Watched(curator_of(truth, setting.options), self)
+        self._attempt = attempt_on(self._target, setting.options)
         self._journal = Journal(truth)
         self._onlooker = Onlooker(truth, setting.fitting)
         self._seen: Revealed | None = None
@@ -62,7 +60,7 @@ class Session:
         self._events: list[str] = []
         self._done = False
         self._thread = threading.Thread(target=self._run, name="thinveil-lab", daemon=True)
-        self._emit("start", **_start(setting, curator.facts))
+        self._emit("start", **_start(setting, self._target.facts))
 
     def start(self) -> None:
         """Begin to attack."""
@@ -94,13 +92,8 @@ class Session:
         self._emit("asked", answers=batch.queries, **self._journal.write(batch, answers))
 
     def _run(self) -> None:
-        options = self.setting.options
-        facts = self._target.facts
         try:
-            began = time.perf_counter()
-            schedule = options.schedule(facts.claim)
-            ended = run(self._attack, self._target, schedule, observer=self._round)
-            self._end(ended, time.perf_counter() - began)
+            self._end(self._attempt.run(self._round))
         except ThinveilError as error:
             self._emit("end", ending="error", sentence=f"The run failed: {error}.")
         except Exception as error:  # what it says could hold values of the table
@@ -146,9 +139,9 @@ class Session:
             }
         return told
 
-    def _end(self, ended: Run[Found], seconds: float) -> None:
-        setting, truth, found = self.setting, self.setting.table.data, ended.found
-        facts = self._target.facts
+    def _end(self, tried: Ended[Found]) -> None:
+        setting, truth, facts, ended = self.setting, self.setting.table.data, tried.facts, tried.run
+        found = ended.found
         verdict = Verdict(
             options=setting.options,
             facts=facts,
@@ -157,7 +150,7 @@ class Session:
             if isinstance(found, TableFound)
             else None,
             result=result_of(found, setting.options, facts, truth),
-            seconds=seconds,
+            seconds=tried.seconds,
             seed=setting.options.seed,
         )
         self._emit(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -13,11 +12,13 @@ from thinveil.attacker.attacks import table
 from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.strategies import strategy_named
 from thinveil.attacker.terms import ABOVE, NOISY, Attack, Person
-from thinveil.auditing.driver import Observer, Run, run
-from thinveil.auditing.schedule import DEFAULT, Fixed, Free, exact_epsilon
+from thinveil.auditing.attempt import Attempt, curator_of
+from thinveil.auditing.driver import Observer, Run
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.language.claims import idp, unprotected
+from thinveil.language.claims import idp
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import Grid, Schema
@@ -26,19 +27,22 @@ from thinveil.paper.rows import Row, rounded
 from thinveil.verdicts.scoring import score
 
 _STRATEGY = strategy_named("published")
-_PUBLISHED_CLAIM = Fraction(exact_epsilon(DEFAULT))
 
 Making = Callable[[PublicFacts], Attack[Any]]
 
 
-def _run(data: Dataset, protected: bool, make: Making, observer: Observer, seed: int) -> Run[Any]:
+def _run(
+    data: Dataset,
+    protected: bool,
+    make: Making,
+    observer: Observer = lambda meter, about: None,
+    seed: int = 0,
+) -> Run[Any]:
     """Run an attack of the paper on a fresh curator: k = 1, 1e-10 an answer, unbounded."""
-    curator = Curator(data, idp(1) if protected else unprotected(), seed=seed)
-    schedule = Fixed(_PUBLISHED_CLAIM) if protected else Free()
-    ended = run(make(curator.facts), curator, schedule, observer=observer)
-    if ended.ending == "interrupted":
-        raise KeyboardInterrupt
-    return ended
+    options = Options(mechanism="idp" if protected else "unprotected", seed=seed)
+    curator = curator_of(data, options)
+    schedule = options.schedule(curator.facts.claim)
+    return Attempt(curator, make(curator.facts), schedule).run(observer).or_interrupt().run
 
 
 def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
@@ -82,7 +86,8 @@ def targeting(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     known = set(people[0])
     wanted = [column for column in range(len(data.schema)) if column not in known]
     balance = data.schema.column("balance")
-    rows = [Row("targeting", "people unique on five attributes", None, 1815, len(people))]
+    name = "people unique on five attributes"
+    rows = [Row("targeting", name, None, paper.UNIQUE_PEOPLE, len(people))]
     for protected in (True, False):
         ended = _run(
             data,
@@ -241,7 +246,7 @@ def staircase(k: int = 1, seed: int = 0) -> list[tuple[int, float, int]]:
     curator = Curator(six_incomes(), idp(k), seed=seed)
     thresholds = list(range(curator.facts.records))
     batch = batch_of([([{0: (1, 10)}], b) for b in thresholds])
-    answers = curator.answer(batch.stamped(("staircase", 1), float(_PUBLISHED_CLAIM)))
+    answers = curator.answer(batch.stamped(("staircase", 1), float(DEFAULT)))
     shown = [int(zone == NOISY) for zone in zones(curator.facts.claim, answers)]
     return list(zip(thresholds, answers.values.tolist(), shown, strict=True))
 
@@ -251,11 +256,9 @@ def sensitivity(seed: int = 0) -> list[Row]:
     steps = staircase(seed=seed)
     noisy = [threshold for threshold, _, shown in steps if shown]
     exact = {threshold: answer for threshold, answer, shown in steps if not shown}
-    curator = Curator(six_incomes(), idp(1), seed=seed)
-    ended = run(
-        table.count(curator.facts, _STRATEGY, {0: (1, 10)}), curator, Fixed(_PUBLISHED_CLAIM)
-    )
-    whole = run(table.table(curator.facts, _STRATEGY), curator, Fixed(_PUBLISHED_CLAIM))
+    data, box = six_incomes(), {0: (1, 10)}
+    ended = _run(data, True, lambda f: table.count(f, _STRATEGY, box), seed=seed)
+    whole = _run(data, True, lambda f: table.table(f, _STRATEGY), seed=seed)
     incomes = np.repeat(whole.found.codes[:, 0], whole.found.counts)
     name = "sensitivity"
     return [

@@ -13,8 +13,8 @@ from typing import Any
 
 from thinveil.attacker.code_length import Span, code_length
 from thinveil.attacker.findings import Found, TableFound
-from thinveil.auditing.attacks import attack_on
-from thinveil.auditing.driver import Ending, Meter, Observer, Run, run
+from thinveil.auditing.attempt import attempt_on, curator_of
+from thinveil.auditing.driver import Ending, Meter, Observer, Run
 from thinveil.auditing.options import Options, confidence_of
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.settings import held_of, options_of
@@ -106,7 +106,7 @@ def audit(
         if options.trials_only:
             verdict = _trials_alone(held, options, truth, observer, command)
             return replace(verdict, derived=derived)
-        target = held if isinstance(held, Target) else _curator(held, options)
+        target = held if isinstance(held, Target) else curator_of(held, options)
         mark = fingerprint(target)
         if recorded is not None and recorded.header.fingerprint != mark:
             raise TranscriptError(
@@ -136,26 +136,18 @@ def _run(
 ) -> Verdict:
     """Run the attack that the options ask for, and keep its transcript whatever happens."""
     try:
-        attack = attack_on(options, target.facts)
-        schedule = options.schedule(target.facts.claim)
+        attempt = attempt_on(target, options)
         tracer = Tracer(observer)
-        _log.info("asking under %s, with %s", target.facts.claim.name, schedule.describe())
-        start = time.perf_counter()
-        ended = run(
-            attack,
-            target,
-            schedule,
-            transcript=recorded,
-            cap=options.cap_value(),
-            observer=tracer if options.attack == "dataset" else observer,
-        )
-        seconds = time.perf_counter() - start
+        how = attempt.schedule.describe()
+        _log.info("asking under %s, with %s", target.facts.claim.name, how)
+        tried = attempt.run(tracer if options.attack == "dataset" else observer, recorded)
+        ended, seconds = tried.run, tried.seconds
         counted = (ended.meter.rounds, ended.meter.queries, seconds)
         _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ended.ending, *counted)
         if ended.ending in ("interrupted", "target") and ended.resumable:
             _keep(recorded)
         verdict = _verdict(options, target, truth, ended, seconds, recorded)
-        asked = recorded.sha256 if ended.meter.rounds else None
+        asked = tried.transcript if ended.meter.rounds else None
         return replace(
             verdict, looks=tracer.looks(ended.found), provenance=Provenance.now(command, asked)
         )
@@ -205,7 +197,7 @@ def _trials_alone(
     """Run trials of membership and nothing else."""
     assert truth is not None
     elsewhere = isinstance(held, Target)
-    facts = held.facts if isinstance(held, Target) else _curator(held, options).facts
+    facts = held.facts if isinstance(held, Target) else curator_of(held, options).facts
     meter = Meter(len(facts.schema))
     start = time.perf_counter()
     trial = membership_trials(
@@ -245,17 +237,6 @@ def _keep(transcript: Transcript) -> None:
 
 def _usual_name(header: Header) -> Path:
     return Path(f"thinveil-{header.run}.transcript")
-
-
-def _curator(held: Held, options: Options) -> Curator:
-    """Return the curator of a table, as the options describe it."""
-    return Curator(
-        held,
-        options.claim(),
-        seed=options.seed,
-        cap=options.cap_value(),
-        policies=options.policies(),
-    )
 
 
 def _verdict(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.attacker.staircase import staircase, thresholds_around, worth_showing
-from thinveil.auditing.driver import run
+from thinveil.auditing.attempt import Attempt, curator_of
 from thinveil.auditing.options import Options
-from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Held
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Floats
@@ -71,7 +70,7 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
     shows nothing (Bootstrap DP tells no counts) or the curator's rules leave no room for it.
     """
     claim = options.claim()
-    curator = Curator(held, claim, seed=options.seed + _SEED, policies=options.policies())
+    curator = curator_of(held, replace(options, seed=options.seed + _SEED, cap=None))
     facts = curator.facts
     chosen = worth_showing(found if isinstance(found, TableFound) else None, facts)
     if not claim.counts or (chosen is None and claim.leaks_by_noise):
@@ -79,8 +78,8 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
     column, code, count = (0, *_anything(facts), None) if chosen is None else chosen
     thresholds = thresholds_around(count, facts)
     repeats = 1 if claim.reads_exactly or options.cache else _REPEATS
-    schedule = options.schedule(claim)
-    ended = run(staircase({column: (code, code + 1)}, thresholds, repeats), curator, schedule)
+    asking = staircase({column: (code, code + 1)}, thresholds, repeats)
+    ended = Attempt(curator, asking, options.schedule(claim)).run().run
     if ended.ending != "complete":
         return None
     attribute, spent = facts.schema[column], float(ended.spent)

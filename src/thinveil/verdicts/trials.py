@@ -20,16 +20,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.findings import PeopleFound
-from thinveil.auditing.attacks import attack_on
-from thinveil.auditing.driver import Meter, Observer, Run, run
+from thinveil.attacker.findings import Found, PeopleFound
+from thinveil.auditing.attempt import Ended, curator_of, once
+from thinveil.auditing.driver import Meter, Observer, Run
 from thinveil.auditing.options import USUAL_CONFIDENCE, Options, confidence_of
 from thinveil.auditing.settings import held_of, options_of
 from thinveil.auditing.sources import truth_of
 from thinveil.auditing.targets import Target
-from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.counting.index import Counter, IndexCounter
-from thinveil.curator.curator import Curator
 from thinveil.curator.neighbours import Neighbour
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
@@ -151,7 +149,8 @@ def membership_trials(
     worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
     with suppress(KeyboardInterrupt):  # what was tried until then counts
         for number, (coin, world) in enumerate(zip(drawn, worlds, strict=True), start=1):
-            ended, mark = _one(world, options, claim, coin, data)
+            tried = _one(world, options, claim, coin, data)
+            ended = tried.run
             if ended.ending == "interrupted":
                 break
             said = _said(ended)
@@ -162,7 +161,7 @@ def membership_trials(
             hunches[int(coin.inside)] += coin.hunch
             most = max(most, ended.meter.queries)
             _add(meter, ended)
-            digest.update(mark.encode())
+            digest.update(tried.transcript.encode())
             observer(meter, About("trials of membership", number / trials))
     return Trial(
         inside=int(counts[1].sum()),
@@ -199,21 +198,11 @@ def _worlds(data: Dataset, drawn: Sequence[Coin], counter: Counter) -> Iterator[
 
 def _one(
     world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset
-) -> tuple[Run[Any], str]:
+) -> Ended[Found]:
     """Attack one world; the attack is told what the target is known by."""
     target = known_by(data, range(len(data.schema)), data.codes[coin.row].tolist())
     mine = _told(options, target, coin.seed)
-    curator = Curator(world, claim, seed=coin.seed, cap=mine.cap_value(), policies=mine.policies())
-    recorded = Transcript(Header("", {}))
-    ended = run(
-        attack_on(mine, curator.facts),
-        curator,
-        mine.schedule(claim),
-        transcript=recorded,
-        cap=mine.cap_value(),
-    )
-    recorded.close()
-    return ended, recorded.sha256
+    return once(curator_of(world, mine, claim), mine)
 
 
 def _told(options: Options, known: Mapping[str, str], seed: int) -> Options:

@@ -11,11 +11,10 @@ from typing import Any, Final
 from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
 from thinveil.attacker.findings import Found, PeopleFound, PersonFound, TableFound
 from thinveil.attacker.strategies import strategy_for
-from thinveil.auditing.attacks import attack_on
-from thinveil.auditing.driver import Meter, Observer, Run, run
+from thinveil.auditing.attempt import Ended, curator_of, once
+from thinveil.auditing.driver import Meter, Observer
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import DEFAULT
-from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.counting.index import Counter, IndexCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
@@ -111,39 +110,6 @@ class Settings:
     def facts(self, mechanism: str, data: Dataset) -> PublicFacts:
         """Return what is public about a target, or refuse what no attack can be exact on."""
         return PublicFacts(data.records, data.schema, self.options(mechanism).claim())
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One run against a fresh curator."""
-
-    options: Options
-    facts: PublicFacts
-    run: Run[Any]
-    seconds: float
-    transcript: str
-
-
-def attempt(data: Dataset, options: Options, observer: Observer, counter: Counter) -> Attempt:
-    """Run one attack against a fresh curator of the table."""
-    curator = Curator(
-        data,
-        options.claim(),
-        seed=options.seed,
-        counter=counter,
-        policies=options.policies(),
-    )
-    recorded = Transcript(Header(curator.fingerprint, {}))
-    start = time.perf_counter()
-    ended = run(
-        attack_on(options, curator.facts),
-        curator,
-        options.schedule(curator.facts.claim),
-        transcript=recorded,
-        observer=observer,
-    )
-    recorded.close()
-    return Attempt(options, curator.facts, ended, time.perf_counter() - start, recorded.sha256)
 
 
 def compare(
@@ -275,7 +241,7 @@ def _tasks(
         if isinstance(targets, Skipped):
             return targets
         options = settings.options(mechanism, attack="attribute", people=targets.people)
-        tried = attempt(data, options, observer, counter)
+        tried = once(curator_of(data, options, counter=counter), options, observer)
         stated = right = 0
         for row, person in zip(
             targets.rows, _people(tried.run.found, len(targets.rows)), strict=True
@@ -285,6 +251,7 @@ def _tasks(
                 each.values == [(int(data.codes[row, each.column]), 1)] for each in person.values
             )
         return _outcome(
+            options,
             tried,
             unit="values",
             stated=stated,
@@ -296,11 +263,13 @@ def _tasks(
         )
 
     def dataset(observer: Observer, counter: Counter) -> Outcome | Skipped:
-        tried = attempt(data, settings.options(mechanism), observer, counter)
+        options = settings.options(mechanism)
+        tried = once(curator_of(data, options, counter=counter), options, observer)
         found = tried.run.found
         assert isinstance(found, TableFound)
         scored = score(found, data, settings.seed)
         return _outcome(
+            options,
             tried,
             unit="different records" if scored.distinct else "records",
             stated=int(found.counts[found.known == len(found.columns)].sum()),
@@ -320,11 +289,11 @@ def _people(found: Found | None, people: int) -> Sequence[PersonFound]:
     return [PersonFound()] * people
 
 
-def _outcome(tried: Attempt, **counted: Any) -> Outcome:
+def _outcome(options: Options, tried: Ended[Found], **counted: Any) -> Outcome:
     ended, claim = tried.run, tried.facts.claim
     return Outcome(
-        task=tried.options.attack,
-        strategy=strategy_for(tried.options.strategy, claim),
+        task=options.attack,
+        strategy=strategy_for(options.strategy, claim),
         queries=ended.meter.queries,
         questions=ended.meter.questions,
         epsilon_claimed=float(ended.spent) if claim.protected else None,

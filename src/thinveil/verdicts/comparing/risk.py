@@ -14,11 +14,12 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.findings import TableFound
+from thinveil.auditing.attempt import curator_of, once
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.queries import About
-from thinveil.verdicts.comparing.compare import Attempt, Settings, attempt, within
+from thinveil.verdicts.comparing.compare import Settings, within
 from thinveil.verdicts.comparing.curves import AnswersPoint, LossPoint, Risk, guessed, known_of
 
 AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-laplace")
@@ -79,12 +80,9 @@ def risk(
     interrupted, answers = False, 0
     columns = tuple(range(len(data.schema)))
     try:
-        first = attempt(
-            sample,
-            settings.options(PILOT, strategy=SEARCH),
-            within(observer, "how many answers it takes", 0.0, 0.0),
-            IndexCounter(sample.codes),
-        ).run
+        pilot = settings.options(PILOT, strategy=SEARCH)
+        watch = within(observer, "how many answers it takes", 0.0, 0.0)
+        first = once(curator_of(sample, pilot), pilot, watch).run
         columns = _table(first.found).columns
         answers = _round_up(_ROOM * first.meter.queries)
         losses.extend(_loss_runs(sample, settings, answers, totals, seeds, observer))
@@ -136,7 +134,8 @@ def _loss_runs(
         )
         step = 0.5 / len(runs)
         watch = within(observer, f"{name}, total {total}", place * step, step)
-        ended = _ended(attempt(sample, options, watch, counter))
+        curator = curator_of(sample, options, counter=counter)
+        ended = once(curator, options, watch).or_interrupt()
         yield LossPoint(
             mechanism=name,
             epsilon=float(total),
@@ -166,7 +165,8 @@ def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> 
             due = before * _LOOKS
         before = meter.queries
 
-    ended = _ended(attempt(data, settings.options(name), look, IndexCounter(data.codes)))
+    options = settings.options(name)
+    ended = once(curator_of(data, options), options, look).or_interrupt()
     found = _table(ended.run.found)
     return [*points, AnswersPoint(name, ended.run.meter.queries, known_of(found, data))]
 
@@ -174,13 +174,6 @@ def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> 
 def _table(found: object) -> TableFound:
     assert isinstance(found, TableFound)
     return found
-
-
-def _ended(tried: Attempt) -> Attempt:
-    """Pass on an interruption that the driver turned into an early ending."""
-    if tried.run.ending == "interrupted":
-        raise KeyboardInterrupt
-    return tried
 
 
 def _round_up(number: float) -> int:

@@ -1,0 +1,130 @@
+"""The one place where an attack meets a curator of ours, or whatever else answers.
+
+Audits, trials, comparisons, staircases, the paper's experiments and the lab all come through here.
+They differ in what they hand in: who holds the table, the attack, caps, seeds and observers.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from thinveil.attacker.findings import Found
+from thinveil.attacker.terms import Attack
+from thinveil.auditing.attacks import attack_on
+from thinveil.auditing.driver import Observer, Run, run
+from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import Schedule
+from thinveil.auditing.targets import Target
+from thinveil.auditing.transcript import Header, Transcript
+from thinveil.curator.counting.index import Counter
+from thinveil.curator.curator import Curator
+from thinveil.curator.tables.dataset import Held
+from thinveil.language.claims import Claim
+from thinveil.language.facts import PublicFacts
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended(Generic[_T]):
+    """An attempt that came to its end, or was ended.
+
+    Args:
+        facts: What was public about the target.
+        run: What was found and asked.
+        seconds: How long it took.
+        transcript: A hash over all questions and answers; empty where none was wanted.
+    """
+
+    facts: PublicFacts
+    run: Run[_T]
+    seconds: float
+    transcript: str = ""
+
+    def or_interrupt(self) -> Ended[_T]:
+        """Pass on an interruption that the driver turned into an early ending."""
+        if self.run.ending == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt(Generic[_T]):
+    """An attack that is ready to be run against a target, once.
+
+    Args:
+        target: Whatever answers.
+        attack: A fresh attack.
+        schedule: Where each answer's claimed loss comes from.
+        cap: A cap on the claimed loss, whatever cap the target has itself.
+    """
+
+    target: Target
+    attack: Attack[_T]
+    schedule: Schedule
+    cap: Fraction | None = None
+
+    def run(
+        self,
+        observer: Observer = lambda meter, about: None,
+        transcript: Transcript | None = None,
+    ) -> Ended[_T]:
+        """Run the attack; what was asked is kept in the transcript, which stays open."""
+        start = time.perf_counter()
+        ended = run(
+            self.attack,
+            self.target,
+            self.schedule,
+            transcript=transcript,
+            cap=self.cap,
+            observer=observer,
+        )
+        seconds = time.perf_counter() - start
+        asked = "" if transcript is None else transcript.sha256
+        return Ended(self.target.facts, ended, seconds, asked)
+
+
+def curator_of(
+    held: Held, options: Options, claim: Claim | None = None, counter: Counter | None = None
+) -> Curator:
+    """Return a fresh curator of a table, as the options describe it.
+
+    Args:
+        held: The table.
+        options: Seed, cap and policies; the mechanism, too.
+        claim: The mechanism, where the options do not name it.
+        counter: What counts the table's records, where it is at hand.
+    """
+    return Curator(
+        held,
+        options.claim() if claim is None else claim,
+        seed=options.seed,
+        cap=options.cap_value(),
+        counter=counter,
+        policies=options.policies(),
+    )
+
+
+def attempt_on(target: Target, options: Options) -> Attempt[Found]:
+    """Return the attack that the options ask for, ready to be run against a target.
+
+    Raises:
+        UsageError: Something asked for does not fit the target.
+    """
+    facts = target.facts
+    attack = attack_on(options, facts)
+    return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
+
+
+def once(
+    curator: Curator, options: Options, observer: Observer = lambda meter, about: None
+) -> Ended[Found]:
+    """Run the attack that the options ask for against a fresh curator; hash what was asked."""
+    recorded = Transcript(Header(curator.fingerprint, {}))
+    try:
+        return attempt_on(curator, options).run(observer, recorded)
+    finally:
+        recorded.close()
