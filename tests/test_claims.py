@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.evidence.likelihood import weigh
 from thinveil.attacker.terms import Rules
 from thinveil.errors import UsageError
 from thinveil.language.claims import Claim, KLocal, bdp
+from worlds import told
 
 EPSILON = 0.7
 DATA = thinveil.Dataset(thinveil.Schema((thinveil.Grid("a"),)), np.arange(9)[:, None])
@@ -48,7 +48,7 @@ def test_rounded_answers_have_the_probabilities_that_the_evidence_states(post, o
     for value, times in seen.items():
         one = thinveil.Answers(np.array([value]), 1, EPSILON)
         single = thinveil.batch_of([([{0: (0, count)}], 5)])
-        chance = np.exp(weigh(facts, single, one).at(0, count))
+        chance = np.exp(told(facts, single, one, [count])[0, 0])
         total += chance
         assert times / many == pytest.approx(chance, abs=4 * np.sqrt(0.25 / many))
     assert total == pytest.approx(1, abs=0.01)
@@ -57,25 +57,20 @@ def test_rounded_answers_have_the_probabilities_that_the_evidence_states(post, o
 def test_evidence_of_repeats_adds_up():
     claim = Claim("x", KLocal(2), "laplace", offset=1.0)
     facts, batch, answers = drawn(claim, 5, 5, many=40)
-    whole = weigh(facts, batch, answers)
-    for count in range(10):
-        parts = [
-            weigh(
-                facts,
-                thinveil.batch_of([([{0: (0, 5)}], 5)]),
-                thinveil.Answers(np.array([value]), 1, EPSILON),
-            ).at(0, count)
-            for value in answers.values.tolist()
-        ]
-        assert whole.at(0, count) == pytest.approx(sum(parts))
+    single = thinveil.batch_of([([{0: (0, 5)}], 5)])
+    parts = [
+        told(facts, single, thinveil.Answers(np.array([value]), 1, EPSILON), range(10))[0]
+        for value in answers.values.tolist()
+    ]
+    assert told(facts, batch, answers, range(10))[0] == pytest.approx(sum(parts))
 
 
 def test_repeats_tell_the_scale_apart():
     claim = Claim("x", KLocal(1), "laplace", offset=1.0)
     for count, noisy in ((5, True), (2, False)):
         facts, batch, answers = drawn(claim, count, 5, many=400)
-        evidence = weigh(facts, batch, answers)
-        assert (evidence.at(0, 5) > evidence.at(0, 2)) is noisy
+        five, two = told(facts, batch, answers, [5, 2])[0].tolist()
+        assert (five > two) is noisy
 
 
 def test_searches_refuse_what_they_cannot_read():

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.attacker.evidence.likelihood import ErrorBound, exactness_error, weigh, zones
+from thinveil.attacker.evidence.likelihood import (
+    IMPOSSIBLE,
+    ErrorBound,
+    exactness_error,
+    zones,
+)
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import Free
@@ -20,7 +25,7 @@ from thinveil.language.claims import idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
 from thinveil.language.schema import Grid, Schema
-from worlds import one_column, ranges
+from worlds import one_column, ranges, told
 
 KEY = ("run", 1)
 
@@ -52,16 +57,15 @@ def test_zones_are_where_the_likelihood_is_largest(case) -> None:
     curator, counts, batch, answers = case
     facts = curator.facts
     k, n = facts.claim.k or 0, facts.records
-    evidence = weigh(facts, batch, answers)
+    around = range(-k - 1, n + k + 2)
+    rows = told(facts, batch, answers, around).tolist()
     for number, zone in enumerate(zones(facts.claim, answers)):
         b = int(batch.threshold[number])
         if not 0 <= b < n:
             continue
-        likely = [evidence.at(number, c) for c in range(-k - 1, n + k + 2)]
-        best = max(likely)
-        found = {
-            c for c, each in zip(range(-k - 1, n + k + 2), likely, strict=True) if each == best
-        }
+        likely = dict(zip(around, rows[number], strict=True))
+        best = max(likely.values())
+        found = {c for c, each in likely.items() if each == best}
         held = {
             BELOW: lambda c, b=b: c <= b - k,
             NOISY: lambda c, b=b: b - k < c <= b + k,
@@ -69,57 +73,42 @@ def test_zones_are_where_the_likelihood_is_largest(case) -> None:
         }[zone]
         assert all(held(c) for c in found)
         assert held(counts[number])
-        assert math.isfinite(evidence.at(number, counts[number]))
+        assert likely[counts[number]] > IMPOSSIBLE
         if zone == NOISY:
-            assert all(
-                math.isfinite(each) == held(c)
-                for c, each in zip(range(-k - 1, n + k + 2), likely, strict=True)
-            )
+            assert all((each > IMPOSSIBLE) == held(c) for c, each in likely.items())
 
 
 @settings(max_examples=100)
 @given(answered(repeats=5))
 def test_repeats_weigh_together(case) -> None:
     curator, counts, batch, answers = case
-    evidence = weigh(curator.facts, batch, answers)
-    single = np.zeros(evidence.loglik.shape)
-    for place in range(5):
-        one = Answers(answers.values[place::5], 1, answers.epsilon)
-        single += weigh(curator.facts, batch, one).loglik
-    for number, count in enumerate(counts):
-        assert evidence.at(number, count) > -math.inf
-        left, right = evidence.loglik[number], single[number]
-        assert np.allclose(left, right, rtol=1e-9)
-
-
-@settings(max_examples=100)
-@given(answered())
-def test_trivial_thresholds_tell_nothing(case) -> None:
-    curator, _, batch, answers = case
-    evidence = weigh(curator.facts, batch, answers)
-    n = curator.facts.records
-    for number, b in enumerate(batch.threshold.tolist()):
-        flat = len(set(evidence.loglik[number].tolist())) == 1
-        assert flat == (not 0 <= b < n)
+    every = range(curator.facts.records + 1)
+    together = told(curator.facts, batch, answers, every)
+    single = [
+        told(curator.facts, batch, Answers(answers.values[place::5], 1, answers.epsilon), every)
+        for place in range(5)
+    ]
+    assert np.allclose(together, sum(single), rtol=1e-9)
+    asked = [0 <= b < curator.facts.records for b in batch.threshold.tolist()]
+    for row, count, sensible in zip(together.tolist(), counts, asked, strict=True):
+        assert not sensible or row[count] > IMPOSSIBLE
 
 
 def test_noise_leans_towards_the_true_bit() -> None:
     facts = PublicFacts(10, Schema((Grid("x"),)), idp(1))
     batch = ranges([0], [0], [1], [4])
-    evidence = weigh(facts, batch, Answers(np.array([0.9]), 1, 2.0))
-    assert evidence.breakpoints.tolist() == [[3, 4, 5]]
-    assert evidence.at(0, 5) - evidence.at(0, 4) == pytest.approx(2.0 * (0.9 - 0.1))
-    assert evidence.at(0, 5) == pytest.approx(math.log(2.0 / 2) - 2.0 * 0.1)
-    assert evidence.at(0, 3) == evidence.at(0, 6) == -math.inf
+    three, four, five, six = told(facts, batch, Answers(np.array([0.9]), 1, 2.0), range(3, 7))[0]
+    assert five - four == pytest.approx(2.0 * (0.9 - 0.1))
+    assert five == pytest.approx(math.log(2.0 / 2) - 2.0 * 0.1)
+    assert three == six == IMPOSSIBLE
 
 
 def test_an_exact_answer_may_be_noise_by_chance() -> None:
     facts = PublicFacts(10, Schema((Grid("x"),)), idp(1))
-    evidence = weigh(facts, ranges([0], [0], [1], [4]), Answers(np.array([1.0]), 1, 0.5))
-    assert evidence.at(0, 6) == 0.0
-    assert evidence.at(0, 3) == -math.inf
-    for count in (4, 5):
-        assert evidence.at(0, count) == pytest.approx(math.log(exactness_error(idp(1), 0.5)))
+    answers = Answers(np.array([1.0]), 1, 0.5)
+    likely = told(facts, ranges([0], [0], [1], [4]), answers, range(3, 7))[0]
+    by_chance = math.log(exactness_error(idp(1), 0.5))
+    assert likely == pytest.approx([IMPOSSIBLE, by_chance, by_chance, 0.0])
 
 
 def test_zones_of_single_answers() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker.evidence.likelihood import loglik, weigh
+from thinveil.attacker.evidence.likelihood import loglik
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
 from thinveil.curator.drawing import cauchy
@@ -25,7 +25,7 @@ from thinveil.errors import BudgetError, BudgetSpent, MissingExtra, QueryError, 
 from thinveil.language.claims import CAUCHY, MECHANISMS, Claim, Universe, claim_named
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import Grid, Schema
-from worlds import boxes_of, domain_of, one_column, ranges
+from worlds import boxes_of, domain_of, one_column, ranges, told
 
 N = 12
 KEY = ("run", 1)
@@ -383,14 +383,13 @@ def test_likelihoods_are_the_laws_that_are_drawn(claim: Claim, epsilon: float) -
             values = np.linspace(-30, 30, 61) * scale + 0.123
         many = len(values)
         batch = ranges([0] * many, [-1] * many, [count] * many, [b] * many)
-        evidence = weigh(facts, batch, Answers(values, 1, epsilon))
-        told = np.exp([evidence.at(place, count) for place in range(many)])
+        stated = np.exp(told(facts, batch, Answers(values, 1, epsilon), [count])[:, 0])
         if claim.post == "none":
             half = 1e-4 * scale
             law = below(claim, values - bit + half, scale) - below(
                 claim, values - bit - half, scale
             )
-            assert np.allclose(told, law / (2 * half), rtol=1e-3, atol=1e-9 / scale)
+            assert np.allclose(stated, law / (2 * half), rtol=1e-3, atol=1e-9 / scale)
         else:
             edges = values - bit
             high = (
@@ -400,7 +399,7 @@ def test_likelihoods_are_the_laws_that_are_drawn(claim: Claim, epsilon: float) -
                 np.where(values == 0, -np.inf, 0.5 - bit) if claim.post == "binary" else edges - 0.5
             )
             law = below(claim, high, scale) - below(claim, low, scale)
-            assert np.allclose(told, law, rtol=1e-6, atol=1e-12)
+            assert np.allclose(stated, law, rtol=1e-6, atol=1e-12)
 
 
 @over(ROUNDED)

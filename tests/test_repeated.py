@@ -163,7 +163,7 @@ def settle(
         asked += int(repeats[0])
         settled, zones = tally.add(batch.threshold, curator.answer(batch), repeats)
         if settled[0]:
-            assert drawn(curator) == asked == tally.asked[0] <= care.most_repeats
+            assert drawn(curator) == asked <= care.most_repeats
             return zones[0], asked
 
 

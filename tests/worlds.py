@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from thinveil.attacker.evidence.likelihood import row_loglik
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.driver import Meter, Run, run
 from thinveil.auditing.schedule import Fixed, Free, Schedule
@@ -329,6 +330,12 @@ def _meet(one: dict[int, tuple[int, int]], other: dict[int, tuple[int, int]]) ->
 def one_column(values: Sequence[int], **grid: Any) -> Dataset:
     """Return a table of one whole-number attribute."""
     return Dataset(Schema((Grid("x", **grid),)), np.array(values, np.int64).reshape(-1, 1))
+
+
+def told(facts: PublicFacts, batch: QueryBatch, answers: Answers, counts: Iterable[int]) -> Any:
+    """Return what answers tell of each of these counts: log-likelihoods, a row a question."""
+    each = np.array([list(counts)] * batch.questions)
+    return row_loglik(facts.claim, each, batch.threshold, facts.records, answers)
 
 
 def ranges(

@@ -84,8 +84,7 @@ class Searches:
         epsilon: float | None = None,
         patience: float = 1.0,
     ) -> None:
-        self._facts, self._axis, self._care = facts, axis, care
-        self._prior, self._hasty = prior, nats
+        self._care, self._prior, self._hasty = care, prior, nats
         self.lost = np.zeros(len(sizes), np.bool_)
         self._claim, self._n, self._k = facts.claim, facts.records, facts.claim.reach
         lower, upper = axis.limits

@@ -17,9 +17,7 @@ import numpy as np
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import Claim
-from thinveil.language.extents import Constants, Extent
-from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 IMPOSSIBLE: Final = -1e4
 """The log-likelihood of what cannot happen, kept finite so that sums stay numbers."""
@@ -52,57 +50,6 @@ class ErrorBound:
         if claim.protected and claim.reads_exactly and epsilon is not None:
             worst = epsilon if isinstance(epsilon, float) else float(np.max(epsilon))
             self.total = min(1.0, self.total + queries * exactness_error(claim, worst))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """A log-likelihood over the count for each question, constant between breakpoints.
-
-    Args:
-        breakpoints: A row a question, ascending. Segment j holds the counts above
-            breakpoint j - 1 and at most breakpoint j.
-        loglik: A row a question, one figure more than there are breakpoints.
-    """
-
-    breakpoints: Codes
-    loglik: Floats
-
-    def at(self, question: int, count: int) -> float:
-        """Return the log-likelihood of one count for one question."""
-        segment = int(np.searchsorted(self.breakpoints[question], count))
-        return float(self.loglik[question, segment])
-
-
-def weigh(facts: PublicFacts, batch: QueryBatch, answers: Answers) -> Evidence:
-    """Return what the answers of a batch tell about each count.
-
-    The law of every segment comes from the claim, at one count inside the segment. A trivial
-    threshold and a constant predicate tell nothing: their rows are flat.
-    """
-    claim, records = facts.claim, facts.records
-    constant = Constants(Extent.of(facts.schema, claim.universe)).among(batch)
-    threshold = np.minimum(np.maximum(batch.threshold, -1), records)
-    told = ~constant & (threshold >= 0) & (threshold < records)
-    breakpoints = claim.sensitivity.breakpoints(threshold, records)
-    inside = np.concatenate([breakpoints[:, :1], breakpoints + 1], axis=1)
-    epsilon = answers.epsilon
-    if isinstance(epsilon, np.ndarray):
-        epsilon = epsilon[:, None]
-    bit, scale = claim.law(
-        inside,
-        np.broadcast_to(threshold[:, None], inside.shape),
-        np.broadcast_to(constant[:, None], inside.shape),
-        records,
-        epsilon,
-    )
-    repeats = np.broadcast_to(answers.repeats, threshold.shape)
-    rate = np.divide(
-        1.0 if epsilon is None else epsilon, scale, out=np.ones(scale.shape), where=scale > 0
-    )
-    row = np.repeat(np.arange(len(threshold)), repeats)
-    each = loglik(claim, answers.values[:, None], bit[row], scale[row], rate[row])
-    summed = np.add.reduceat(each, np.cumsum(repeats) - repeats, axis=0)
-    return Evidence(breakpoints, np.where(told[:, None], summed, 0.0))
 
 
 def loglik(claim: Claim, value: Floats, bit: Flags, scale: Floats, rate: Floats) -> Floats:
@@ -140,7 +87,7 @@ def _cauchy(post: str, off: Floats, rate: Floats) -> Floats:
 
 
 def zones(claim: Claim, answers: Answers) -> list[int]:
-    """Read each single answer as BELOW, NOISY or ABOVE, the fast special case of `weigh`.
+    """Read each single answer as BELOW, NOISY or ABOVE, the fast special case.
 
     Raises:
         EvidenceError: Without protection every answer must be 0 or 1.

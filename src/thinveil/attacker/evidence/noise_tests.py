@@ -307,11 +307,6 @@ class FixedTally:
         """Forget the tests of all other rows."""
         self._asked = self._asked[rows]
 
-    @property
-    def asked(self) -> Codes:
-        """How many answers each question has had."""
-        return self._asked
-
     def _repeats(self) -> int:
         """Return m, as given or as planned from the error that a decision may have."""
         care = self._care

@@ -33,11 +33,6 @@ class Settling(Protocol):
         """Forget the tests of all other rows."""
         ...
 
-    @property
-    def asked(self) -> Codes:
-        """How many answers each question has had."""
-        ...
-
     def repeats(self) -> Codes:
         """Return how many further answers each question wants."""
         ...
@@ -95,11 +90,6 @@ class Tally:
         more = np.where(self._asked == 0, first, more)
         left = np.maximum(self._care.most_repeats - self._asked, 1)
         return np.minimum(more, left).astype(np.int64)
-
-    @property
-    def asked(self) -> Codes:
-        """How many answers each question has had."""
-        return self._asked
 
     def add(self, threshold: Codes, answers: Answers, drawn: Codes) -> tuple[Flags, list[int]]:
         """Weigh further answers; return which questions are settled, and the zone of each.
