@@ -12,30 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from thinveil.attacker.attacks.table import (
     WHOLE_CELL,
-    about_depth,
     cell_of,
     column_found,
-    in_order,
-    nothing_of,
-    split,
 )
 from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, Range, find_cut, run_on_sides
 from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.findings import (
     ColumnFound,
-    ColumnsFound,
     CountFound,
     PeopleFound,
     PersonFound,
-    TableFound,
 )
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Attack, Axis, Search, Values, axes_of
 from thinveil.errors import EvidenceError
@@ -120,13 +113,6 @@ def _one(low: int, high: int) -> Search[int]:
     return (yield low, high, 0)
 
 
-def _cut_for(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attack[Cut | None]:
-    """Return a cut where the mechanism makes one necessary."""
-    if not facts.claim.hides_direction:
-        return None
-    return (yield from find_cut(facts, care, so_far))
-
-
 def _sides(cut: Cut | None) -> tuple[int | None, ...]:
     """Return the sides to search one after the other: the whole table has none."""
     return (None,) if cut is None else (0, 1)
@@ -164,102 +150,12 @@ def limited(
 # ---- attacks
 
 
-def table(
-    facts: PublicFacts,
-    order: Sequence[int] | None = None,
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-) -> Attack[TableFound]:
-    """Find the distinct records of a table, attribute after attribute."""
-    care = care or Care()
-    axes = axes_of(facts, widths)
-    nothing = nothing_of(facts, widths)
-    cut = yield from _cut_for(facts, care, lambda: nothing)
-    axes = yield from limited(facts, axes, cut, care, lambda: nothing)
-    axes = in_order(axes, order)
-    if cut is not None:  # the column that splits the table comes first
-        axes.sort(key=lambda axis: axis.column != cut.column)
-    columns = tuple(axis.column for axis in axes)
-    all_widths = tuple(axis.width for axis in axes)
-    codes = np.empty((1 if cut is None else 2, 0), np.int64)
-    side = np.arange(len(codes))
-
-    def found(codes: Codes, known: Codes) -> TableFound:
-        rest = np.zeros((len(codes), len(axes) - codes.shape[1]), np.int64)
-        rows = np.hstack([codes, rest, known[:, None]])
-        if cut is not None:  # a coarse record may lie on both sides
-            rows = np.unique(rows, axis=0)
-        one = np.ones(len(rows), np.int64)
-        return TableFound(columns, rows[:, :-1], rows[:, -1], one, all_widths, True)
-
-    def so_far(codes: Codes, axis: Axis, results: Sequence[Any]) -> TableFound:
-        known = np.array([result is not None for result in results], np.int64)
-        open_ends = [[(0, 1)] if result is None else result for result in results]
-        parent, codes, _ = split(codes, axis, open_ends)
-        return found(codes, codes.shape[1] - 1 + known[parent])
-
-    for depth, axis in enumerate(axes):
-        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        if cut is not None and depth == 0:
-            cells = Cells.everything()
-            work = [
-                Work(
-                    cut.within(column(cut.part(axis, each), []), axis.width, each),
-                    0,
-                    replace(axis, width=1),
-                )
-                for each in (0, 1)
-            ]
-        else:
-            cells = Cells.points(columns[:depth], codes, all_widths[:depth])
-            if cut is not None:
-                cells = on_side(cells, cut, side)
-            work = [Work(column(axis, []), group, axis) for group in range(len(codes))]
-        about = about_depth(label, depth, len(axes), partial(so_far, codes, axis))
-        results = yield from side_by_side(facts, cells, work, about, care)
-        parent, codes, _ = split(codes, axis, results)
-        side = side[parent]
-    return found(codes, np.full(len(codes), len(axes)))
-
-
 def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
     """Return cells, of which the first column is the cut's, each within one side of it."""
     first, end = np.array(cut.sides)[side].T
     low, high = cells.low.copy(), cells.high.copy()
     low[:, 0], high[:, 0] = np.maximum(low[:, 0], first), np.minimum(high[:, 0], end)
     return Cells(cells.columns, low, high)
-
-
-def columns(
-    facts: PublicFacts,
-    wanted: Sequence[int],
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-) -> Attack[ColumnsFound]:
-    """Find the distinct values of columns."""
-    care = care or Care()
-    axes = [axes_of(facts, widths)[each] for each in wanted]
-    cut = yield from _cut_for(facts, care, lambda: None)
-    axes = yield from limited(facts, axes, cut, care, lambda: None)
-    pairs: list[tuple[Axis, int | None, Values]] = [
-        (axis, side, []) for axis in axes for side in _sides(cut)
-    ]
-
-    def so_far() -> ColumnsFound:
-        found = [
-            _distinct(axis, _merged([values for each, _, values in pairs if each is axis]))
-            for axis in axes
-        ]
-        return ColumnsFound(tuple(each for each in found if each.values))
-
-    yield from run_on_sides(
-        facts,
-        [_column_job(axis, cut, side, {}, values) for axis, side, values in pairs],
-        cut,
-        lambda done, _: About("columns", done, so_far),
-        care,
-    )
-    return so_far()
 
 
 def _merged(lists: Sequence[Values]) -> list[int]:

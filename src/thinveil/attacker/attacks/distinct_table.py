@@ -17,7 +17,6 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.attacks import distinct_searches as existence
 from thinveil.attacker.attacks.distinct_columns import Domain, domains
 from thinveil.attacker.attacks.distinct_searches import limited, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
@@ -207,10 +206,6 @@ def _columns_found(known: Sequence[Domain]) -> ColumnsFound:
             if len(each.steps)
         )
     )
-
-
-attributes = existence.attributes
-"""The values among the records that fit each person: people are few, and nothing is learned."""
 
 
 def _ordered(
