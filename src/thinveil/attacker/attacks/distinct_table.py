@@ -20,6 +20,7 @@ import numpy as np
 from thinveil.attacker.attacks.distinct_columns import Domain, domains
 from thinveil.attacker.attacks.distinct_searches import limited, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
+from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
 from thinveil.attacker.attacks.witness_cut import Cut, find_cut
 from thinveil.attacker.beliefs.arrays import LEVELS
@@ -40,94 +41,62 @@ _FEW: Final = 4  # values of each of them that are looked at
 _PER_PILOT: Final = 500  # one of them for so many records
 
 
-class _Groups:
-    """The records as far as they are known: groups that agree on all attributes found."""
+class _Known:
+    """The records as far as they are known, on which side of a cut, and how many seem to be."""
 
-    def __init__(
-        self, known: Sequence[Domain], seen: Sequence[Floats], records: int, cut: Cut | None
-    ) -> None:
-        self._domains, self._seen = tuple(known), tuple(seen)
-        self._axes = tuple(each.axis for each in known)
-        self._records, self._cut = records, cut
+    def __init__(self, known: Sequence[Domain], records: int, cut: Cut | None) -> None:
         first = known[0]
-        if first.sides is None:
-            self.places = np.arange(len(first.steps))[:, None]
-            self.side = np.zeros(len(first.steps), np.int64)
-        else:
-            sides = [np.searchsorted(first.steps, each) for each in first.sides]
-            self.places = np.concatenate(sides)[:, None]
-            self.side = np.repeat([0, 1], [len(each) for each in sides])
-        groups = len(self.places)
-        self.rates = np.full(groups, records / groups)
-        self._contexts = [self.places[:, 0] % LEVELS] if groups > 1 else []
-        self.bits = [first.bits]
-
-    @property
-    def depth(self) -> int:
-        """How many attributes are known."""
-        return int(self.places.shape[1])
+        steps = (first.steps,) if first.sides is None else first.sides
+        place = np.searchsorted(first.steps, np.concatenate(steps))
+        self.side = np.repeat(np.arange(len(steps)), [len(each) for each in steps])
+        self._records, self._cut = records, cut
+        whole = Groups.whole([each.axis for each in known], [1], bits=(), distinct=True)
+        self.groups = whole.split(
+            np.zeros(len(place), np.int64),
+            first.low(place),
+            np.ones(len(place), np.int64),
+            place % LEVELS if len(place) > 1 else None,
+            first.bits,
+        )
+        self.rates = np.full(len(place), records / len(place))
 
     def cells(self) -> Cells:
         """Return the groups as cells."""
-        cells = Cells.points(
-            tuple(axis.column for axis in self._axes[: self.depth]),
-            self._codes(self.places),
-            tuple(axis.width for axis in self._axes[: self.depth]),
-        )
+        cells = self.groups.cells()
         return cells if self._cut is None else on_side(cells, self._cut, self.side)
 
-    def _codes(self, places: Codes) -> Codes:
-        codes = np.empty(places.shape, np.int64)
-        for column in range(places.shape[1]):
-            codes[:, column] = self._domains[column].low(places[:, column])
-        return codes
-
-    def stage(self, unions: bool) -> Stage:
+    def stage(self, domain: Domain, seen: Floats, unions: bool) -> Stage:
         """Return the search for the next attribute."""
-        spare = self._records - len(self.places)
+        spare = self._records - len(self.rates)
         rates = self.rates * (spare / self.rates.sum())
-        domain, seen = self._domains[self.depth], self._seen[self.depth]
-        return Stage(domain, self._contexts, rates, spare, unions, seen)
+        return Stage(domain, list(self.groups.contexts), rates, spare, unions, seen)
 
     def take(self, stage: Stage) -> None:
         """Split the groups by what was found of the next attribute."""
         group, place, self.rates = stage.results()
-        self.bits.append(stage.domain.bits + stage.bits)
-        self.places = np.column_stack([self.places[group], place])
+        ones = np.ones(len(group), np.int64)
+        self.groups = self.groups.split(
+            group,
+            stage.domain.low(place),
+            ones,
+            stage.level(place),
+            stage.domain.bits + stage.bits,
+        )
         self.side = self.side[group]
-        self._contexts = [each[group] for each in self._contexts]
-        level = stage.level(place)
-        if level is not None:
-            self._contexts.append(level)
 
     def found(self, stage: Stage | None = None) -> TableFound:
         """Return the records as they are known, perhaps with one more attribute half found."""
-        places, known = self.places, np.full(len(self.places), self.depth)
+        groups = self.groups
         if stage is not None:
             group, place, _ = stage.results()
-            left = np.flatnonzero(~stage.closed)
-            places = np.vstack(
-                [
-                    np.column_stack([places[group], place]),
-                    np.column_stack([places[left], np.zeros(len(left), np.int64)]),
-                ]
-            )
-            known = np.concatenate([np.full(len(group), self.depth + 1), known[left]])
-        codes = self._codes(places)
-        codes[known == self.depth, self.depth :] = 0
-        rest = np.zeros((len(codes), len(self._axes) - codes.shape[1]), np.int64)
-        rows = np.column_stack([codes, rest, known])
-        if self._cut is not None:  # a coarse record may lie on both sides
-            rows = np.unique(rows, axis=0)
-        return TableFound(
-            tuple(axis.column for axis in self._axes),
-            rows[:, :-1],
-            rows[:, -1],
-            np.ones(len(rows), np.int64),
-            tuple(axis.width for axis in self._axes),
-            True,
-            tuple(self.bits),
-        )
+            groups = groups.split(group, stage.domain.low(place), np.ones(len(group), np.int64))
+            groups = groups.joined(self.groups, np.flatnonzero(~stage.closed))
+        found = groups.table()
+        if self._cut is None:
+            return found
+        rows = np.unique(np.column_stack([found.codes, found.known]), axis=0)
+        one = np.ones(len(rows), np.int64)  # a coarse record may lie on both sides
+        return replace(found, codes=rows[:, :-1], known=rows[:, -1], counts=one)
 
 
 def table(
@@ -161,13 +130,13 @@ def table(
         facts, known, care, lambda: About("what is frequent", 0.1, lambda: nothing)
     )
     ordered = _ordered(known, seen, order, cut)
-    groups = _Groups(ordered, [seen[each.axis.column] for each in ordered], facts.records, cut)
+    records = _Known(ordered, facts.records, cut)
     for depth, domain in enumerate(ordered[1:], 1):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[domain.axis.column].name}"
-        stage = groups.stage(thrifty)
-        yield from _search(facts, stage, groups, label, care, thrifty)
-        groups.take(stage)
-    return groups.found()
+        stage = records.stage(domain, seen[domain.axis.column], thrifty)
+        yield from _search(facts, stage, records, label, care, thrifty)
+        records.take(stage)
+    return records.found()
 
 
 def columns(
@@ -300,21 +269,21 @@ def _together(parts: Sequence[QueryBatch]) -> QueryBatch:
 
 
 def _search(
-    facts: PublicFacts, stage: Stage, groups: _Groups, label: str, care: Care, thrifty: bool
+    facts: PublicFacts, stage: Stage, known: _Known, label: str, care: Care, thrifty: bool
 ) -> Attack[None]:
     """Find one attribute in all groups."""
-    cells = groups.cells()
+    cells = known.cells()
     pools = Pools(MOST_BOXES // 2 if thrifty else 1)
     of = len(facts.schema)
-    look = partial(groups.found, stage)
+    look = partial(known.found, stage)
     while stage.running:
         pools.add(stage.advance())
         if not len(pools):
             continue
-        offsets, rows = pools.questions(stage.chance, groups.side[stage.owner], thrifty)
+        offsets, rows = pools.questions(stage.chance, known.side[stage.owner], thrifty)
         if not len(rows):
-            offsets, rows = pools.questions(stage.chance, groups.side[stage.owner], False)
-        done = (groups.depth + stage.over / len(stage.closed)) / of
+            offsets, rows = pools.questions(stage.chance, known.side[stage.owner], False)
+        done = (known.groups.depth + stage.over / len(stage.closed)) / of
         batch = _batch(cells, stage, offsets, rows, About(label, 0.1 + 0.9 * done, look))
         zone = yield from zones_of(facts, batch, care)
         pools.add(stage.tell(*pools.learn(zone != BELOW, zone == ABOVE)))

@@ -1,22 +1,133 @@
-"""Groups of records as they are thought to be, and how they came about.
+"""Groups of records that agree on all attributes found so far, and how they came about.
 
-Nothing here is proved yet. So that what turns out wrong can be searched again, every group knows
-the groups it came from, and what could not be searched is remembered.
+A partition of the table that every attribute refines. Where nothing is proved on the way, a tree
+remembers which group came from which, so that what turns out wrong can be searched again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from thinveil.attacker.attacks.final_proofs import Claims
-from thinveil.attacker.beliefs.arrays import levels
+from thinveil.attacker.beliefs.arrays import Triple, levels
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.terms import Axis, scaled
 from thinveil.language.queries import Cells, Codes, Flags
 from thinveil.language.schema import MISSING
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Groups of records that agree on all attributes found so far.
+
+    Args:
+        axes: The attributes in the order in which they are searched.
+        codes: The values of each group, a column an attribute found.
+        sizes: The records of each group; 1 where only existence is shown.
+        known: How many attributes are known of each group, from the left.
+        contexts: What predicts later attributes: for earlier ones, the level of each group's value.
+        bits: What each attribute found was worth; None where the attack believes nothing.
+        distinct: Whether how many records a group has is not known.
+    """
+
+    axes: tuple[Axis, ...]
+    codes: Codes
+    sizes: Codes
+    known: Codes
+    contexts: tuple[Codes, ...] = ()
+    bits: tuple[float, ...] | None = None
+    distinct: bool = False
+
+    @classmethod
+    def whole(
+        cls,
+        axes: Sequence[Axis],
+        sizes: Sequence[int],
+        bits: tuple[float, ...] | None = None,
+        distinct: bool = False,
+    ) -> Groups:
+        """Return groups of which nothing is known but their sizes; most often one, the table."""
+        none, known = np.empty((len(sizes), 0), np.int64), np.zeros(len(sizes), np.int64)
+        return cls(tuple(axes), none, np.array(sizes, np.int64), known, (), bits, distinct)
+
+    @property
+    def depth(self) -> int:
+        """How many attributes were searched."""
+        return int(self.codes.shape[1])
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The attributes that were searched."""
+        return tuple(axis.column for axis in self.axes[: self.depth])
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The precision of each of them."""
+        return tuple(axis.width for axis in self.axes[: self.depth])
+
+    def cells(self) -> Cells:
+        """Return the groups as cells."""
+        return Cells.points(self.columns, self.codes, self.widths)
+
+    def split(
+        self,
+        group: Codes,
+        code: Codes,
+        size: Codes,
+        context: Codes | None = None,
+        bits: float | None = None,
+    ) -> Groups:
+        """Return the groups that the values found of the next attribute make of these.
+
+        Args:
+            group: For each new group, which one it comes from.
+            code: Its value.
+            size: Its records.
+            context: The level of its value, where that may predict others.
+            bits: What all this was worth.
+        """
+        contexts = [each[group] for each in self.contexts]
+        return replace(
+            self,
+            codes=np.column_stack([self.codes[group], code]),
+            sizes=size,
+            known=self.known[group] + 1,
+            contexts=tuple(contexts if context is None else [*contexts, context]),
+            bits=self.bits if bits is None else (*(self.bits or ()), bits),
+        )
+
+    def joined(self, others: Groups, rows: Codes, sizes: Codes | None = None) -> Groups:
+        """Return these groups and some others, of which fewer attributes may have been searched.
+
+        Args:
+            others: The other groups.
+            rows: Which of them.
+            sizes: How many of their records are meant, where not all are.
+        """
+        rest = np.zeros((len(rows), self.depth - others.depth), np.int64)
+        more = others.sizes[rows] if sizes is None else sizes
+        return replace(
+            self,
+            codes=np.vstack([self.codes, np.hstack([others.codes[rows], rest])]),
+            sizes=np.concatenate([self.sizes, more]),
+            known=np.concatenate([self.known, others.known[rows]]),
+            contexts=(),
+        )
+
+    def table(self) -> TableFound:
+        """Return the table as it is known."""
+        rest = np.zeros((len(self.codes), len(self.axes) - self.depth), np.int64)
+        return TableFound(
+            tuple(axis.column for axis in self.axes),
+            np.hstack([self.codes, rest]),
+            self.known,
+            self.sizes,
+            tuple(axis.width for axis in self.axes),
+            self.distinct,
+            self.bits,
+        )
 
 
 def codes_of(axis: Axis, place: Codes) -> Codes:
@@ -27,17 +138,8 @@ def codes_of(axis: Axis, place: Codes) -> Codes:
     return scaled(steps, axis.width)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Level:
-    """The groups at one depth: where they lie, how many records they hold, whence they came."""
-
-    places: Codes
-    sizes: Codes
-    parent: Codes
-
-
 class Tree:
-    """Groups of records that agree on all attributes searched so far, and how they came about.
+    """Groups as they are thought to be, and those that they came from.
 
     Args:
         axes: The attributes in the order in which they are searched.
@@ -45,103 +147,44 @@ class Tree:
     """
 
     def __init__(self, axes: Sequence[Axis], records: int) -> None:
-        self.axes = list(axes)
-        self.n = records
-        self.places = np.empty((1, 0), np.int64)
-        self.sizes = np.array([records], np.int64)
+        self.groups = Groups.whole(axes, [records], bits=())
         self.lost = np.zeros(1, np.bool_)
-        self.contexts: list[Codes] = []
-        self.bits: list[float] = []
-        self.levels = [Level(self.places, self.sizes, np.zeros(1, np.int64))]
+        self.earlier = [self.groups]  # the groups at each depth
         self.line = np.zeros((1, 1), np.int64)  # for each group, its forebears at all depths
+        self.parents = [self.line[:, 0]]  # for the groups of each depth, whence they came
         self.bad: list[Codes] = []  # groups of each depth that could not be searched
-        self.known = np.zeros(1, np.int64)
 
-    @property
-    def depth(self) -> int:
-        """How many attributes were searched."""
-        return self.places.shape[1]
-
-    def codes(self, places: Codes) -> Codes:
-        """Return the codes of places, a column an attribute."""
-        codes = np.empty(places.shape, np.int64)
-        for column in range(places.shape[1]):
-            codes[:, column] = codes_of(self.axes[column], places[:, column])
-        return codes
-
-    def cells(self, places: Codes | None = None) -> Cells:
-        """Return groups as cells."""
-        places = self.places if places is None else places
-        mine = self.axes[: places.shape[1]]
-        return Cells.points(
-            tuple(axis.column for axis in mine),
-            self.codes(places),
-            tuple(axis.width for axis in mine),
-        )
-
-    def grow(
-        self, group: Codes, place: Codes, size: Codes, lost: Flags, bits: float, closed: Flags
-    ) -> None:
+    def grow(self, found: Triple, lost: Flags, closed: Flags, bits: float) -> None:
         """Split groups by what was found of the next attribute; some are lost on the way."""
-        newly = np.flatnonzero(lost & ~self.lost)
-        self.bad.append(newly)
-        stay = closed[group] & ~lost[group]
-        gone = np.flatnonzero(lost)
+        group, place, size = found
+        now = self.groups
+        self.bad.append(np.flatnonzero(lost & ~self.lost))
+        stay, gone = closed[group] & ~lost[group], np.flatnonzero(lost)
         group = np.concatenate([group[stay], gone])
         place = np.concatenate([place[stay], np.zeros(len(gone), np.int64)])
-        size = np.concatenate([size[stay], self.sizes[gone]])
-        self.lost = np.concatenate([np.zeros(int(stay.sum()), np.bool_), lost[gone]])
-        self.known = np.where(self.lost, self.known[group], self.depth + 1)
-        places = self.axes[self.depth].size
-        self.places = np.column_stack([self.places[group], place])
-        self.sizes = size
-        self.line = np.column_stack([self.line[group], np.arange(len(group))])
-        self.levels.append(Level(self.places, self.sizes, self.line[:, -2]))
-        self.contexts = [each[group] for each in self.contexts]
-        self.bits.append(bits)
+        size = np.concatenate([size[stay], now.sizes[gone]])
+        self.lost = np.arange(len(group)) >= len(group) - len(gone)
         seen, number = np.unique(place, return_inverse=True)
-        number = number.reshape(-1)
-        if len(seen) > 1 and places > 1:
-            weight = np.bincount(number, size).astype(np.int64)
-            self.contexts.append(levels(weight)[number])
+        number, context = number.reshape(-1), None
+        if len(seen) > 1:
+            context = levels(np.bincount(number, size).astype(np.int64))[number]
+        axis = now.axes[now.depth]
+        after = now.split(group, codes_of(axis, place), size, context, bits)
+        known = np.where(self.lost, now.known[group], after.depth)
+        self.groups = replace(after, known=known)
+        self.line = np.column_stack([self.line[group], np.arange(len(group))])
+        self.earlier.append(replace(self.groups, contexts=()))
+        self.parents.append(group)
 
-    def _table(self, places: Codes, known: Codes, sizes: Codes) -> TableFound:
-        codes = self.codes(places)
-        rest = np.zeros((len(codes), len(self.axes) - codes.shape[1]), np.int64)
-        return TableFound(
-            tuple(axis.column for axis in self.axes),
-            np.hstack([codes, rest]),
-            known,
-            sizes,
-            tuple(axis.width for axis in self.axes),
-            bits=tuple(self.bits),
-        )
-
-    def table(self) -> TableFound:
-        """Return the table as it is known."""
-        return self._table(self.places, self.known, self.sizes)
-
-    def with_stage(self, group: Codes, place: Codes, size: Codes, closed: Flags) -> TableFound:
+    def partly(self, found: Triple, closed: Flags) -> TableFound:
         """Return the table with one more attribute half found."""
+        group, place, size = found
+        now = self.groups
         done = closed[group] & ~self.lost[group]
         left = np.flatnonzero(~closed | self.lost)
-        return self._table(
-            np.vstack(
-                [
-                    np.column_stack([self.places[group[done]], place[done]]),
-                    np.column_stack([self.places[left], np.zeros(len(left), np.int64)]),
-                ]
-            ),
-            np.concatenate([np.full(int(done.sum()), self.depth + 1), self.known[left]]),
-            np.concatenate([size[done], self.sizes[left]]),
-        )
-
-    def claims(self, depth: int, rows: Codes, places: Codes, sizes: Codes) -> Claims:
-        """Return the claim that so many records lie in each of some cells."""
-        axis = self.axes[depth - 1]
-        cells = self.cells(places[rows][:, : depth - 1])
-        code = codes_of(axis, places[rows][:, depth - 1])
-        return Claims(cells, axis.column, code, axis.width, sizes[rows])
+        code = codes_of(now.axes[now.depth], place[done])
+        after = now.split(group[done], code, size[done])
+        return after.joined(now, left).table()
 
     def topmost(self, roots: list[Codes]) -> list[Codes]:
         """Leave out groups whose forebears are among the roots as well."""
@@ -149,18 +192,15 @@ class Tree:
         for depth in range(len(roots)):
             above = kept[depth]
             for each in range(depth - 1, -1, -1):
-                above = self.levels[each + 1].parent[above] if len(above) else above
+                above = self.parents[each + 1][above] if len(above) else above
                 stay = ~np.isin(above, kept[each])
                 kept[depth], above = kept[depth][stay], above[stay]
         return kept
 
-    def regrow(self, roots: list[Codes], places: Codes, sizes: Codes) -> None:
+    def regrow(self, roots: list[Codes], again: Groups) -> None:
         """Put what was found again in the place of all that came from some groups."""
-        stay = np.ones(len(self.sizes), np.bool_)
+        stay = np.ones(len(self.groups.sizes), np.bool_)
         for depth, groups in enumerate(roots):
             stay &= ~np.isin(self.line[:, depth], groups)
-        self.places = np.vstack([self.places[stay], places])
-        self.sizes = np.concatenate([self.sizes[stay], sizes])
-        self.lost = np.concatenate([self.lost[stay], np.zeros(len(places), np.bool_)])
-        self.known = np.concatenate([self.known[stay], np.full(len(places), len(self.axes))])
-        self.line = self.line[:0]
+        found = again.joined(self.groups, np.flatnonzero(stay))
+        self.groups = replace(found, bits=self.groups.bits)

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from thinveil.attacker.attacks.doubling import with_limits
+from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import levels
 from thinveil.attacker.engines.histograms import Histogram, histograms
@@ -24,9 +25,9 @@ from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
+from thinveil.attacker.terms import Attack, Rules, Values, axes_of
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Cells, Codes, QueryBatch
+from thinveil.language.queries import About, QueryBatch
 
 
 def table(
@@ -61,13 +62,17 @@ def table(
         None if thrift is None else ThriftyColumns(rules, axes, thrift),
     )
     ordered = _by_entropy(known, order)
-    groups = _Groups(tuple(ordered), rules.n)
+    groups = Groups.whole([each.axis for each in ordered], [rules.n], bits=())
     for depth, histogram in enumerate(ordered):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[histogram.axis.column].name}"
-        stage = groups.stage(rules, thrift)
+        sizes, contexts = groups.sizes, list(groups.contexts)
+        if thrift is None:
+            stage = Stage(rules, histogram, sizes, contexts)
+        else:
+            stage = ThriftyStage(rules, histogram, sizes, contexts, thrift)
         yield from _search(facts, stage, groups, label, care)
-        groups.take(stage)
-    return groups.found()
+        groups = _split(groups, stage)
+    return groups.table()
 
 
 def columns(
@@ -117,92 +122,31 @@ def _by_entropy(known: Sequence[Histogram], order: Sequence[int] | None) -> list
     return [by_column[axis.column] for axis in axes[:first]] + rest
 
 
-class _Groups:
-    """The records as far as they are known: groups that agree on all attributes found."""
+def _split(groups: Groups, stage: Stage) -> Groups:
+    """Return what the values found of the next attribute make of groups."""
+    group, place, size = stage.found()
+    histogram = stage.histogram
+    context = levels(histogram.counts)[place] if len(histogram.counts) > 1 else None
+    bits = histogram.bits + stage.bits
+    return groups.split(group, histogram.cuts(place), size, context, bits)
 
-    def __init__(self, histograms: tuple[Histogram, ...], records: int) -> None:
-        self._histograms = histograms
-        self._axes = tuple(each.axis for each in histograms)
-        self.places = np.empty((1, 0), np.int64)
-        self.sizes = np.array([records], np.int64)
-        self._contexts: list[Codes] = []
-        self.bits: list[float] = []
 
-    @property
-    def depth(self) -> int:
-        """How many attributes are known."""
-        return self.places.shape[1]
-
-    def cells(self) -> Cells:
-        """Return the groups as cells."""
-        return Cells.points(
-            tuple(axis.column for axis in self._axes[: self.depth]),
-            self._codes(self.places),
-            tuple(axis.width for axis in self._axes[: self.depth]),
-        )
-
-    def _codes(self, places: Codes) -> Codes:
-        codes = np.empty(places.shape, np.int64)
-        for column in range(places.shape[1]):
-            codes[:, column] = self._histograms[column].cuts(places[:, column])
-        return codes
-
-    def stage(self, rules: Rules, thrift: Thrift | None) -> Stage:
-        """Return the search for the next attribute."""
-        histogram = self._histograms[self.depth]
-        if thrift is None:
-            return Stage(rules, histogram, self.sizes, self._contexts)
-        return ThriftyStage(rules, histogram, self.sizes, self._contexts, thrift)
-
-    def take(self, stage: Stage) -> None:
-        """Split the groups by what was found of the next attribute."""
-        group, place, size = stage.found()
-        histogram = stage.histogram
-        self.bits.append(histogram.bits + stage.bits)
-        self.places = np.column_stack([self.places[group], place])
-        self.sizes = size
-        self._contexts = [each[group] for each in self._contexts]
-        counts = histogram.counts
-        if len(counts) > 1:
-            self._contexts.append(levels(counts)[place])
-
-    def found(self, stage: Stage | None = None) -> TableFound:
-        """Return the table as it is known, perhaps with one more attribute half found."""
-        places, sizes = self.places, self.sizes
-        known = np.full(len(sizes), self.depth)
-        if stage is not None:
-            group, place, size = stage.found()
-            left = np.flatnonzero(stage.open)
-            places = np.vstack(
-                [
-                    np.column_stack([places[group], place]),
-                    np.column_stack([places[left], np.zeros(len(left), np.int64)]),
-                ]
-            )
-            known = np.concatenate(
-                [np.full(len(group), self.depth + 1), np.full(len(left), self.depth)]
-            )
-            sizes = np.concatenate([size, stage.open[left]])
-        codes = self._codes(places)
-        rest = np.zeros((len(codes), len(self._axes) - codes.shape[1]), np.int64)
-        return TableFound(
-            tuple(axis.column for axis in self._axes),
-            np.hstack([codes, rest]),
-            known,
-            sizes,
-            tuple(axis.width for axis in self._axes),
-            bits=tuple(self.bits),
-        )
+def _so_far(groups: Groups, stage: Stage) -> TableFound:
+    """Return the table with one more attribute half found."""
+    group, place, size = stage.found()
+    left = np.flatnonzero(stage.open)
+    found = groups.split(group, stage.histogram.cuts(place), size)
+    return found.joined(groups, left, stage.open[left]).table()
 
 
 def _search(
-    facts: PublicFacts, stage: Stage, groups: _Groups, label: str, care: Care
+    facts: PublicFacts, stage: Stage, groups: Groups, label: str, care: Care
 ) -> Attack[None]:
     """Find one attribute in all groups."""
     cells = groups.cells()
-    axis: Axis = stage.histogram.axis
+    axis = stage.histogram.axis
     of = len(facts.schema)
-    look: Callable[[], TableFound] = partial(groups.found, stage)
+    look = partial(_so_far, groups, stage)
     while stage.running:
         stage.advance()
         if not stage.waiting:

@@ -19,18 +19,18 @@ import numpy as np
 from thinveil.attacker.attacks import learned_table as adaptive
 from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
-from thinveil.attacker.attacks.groups import Tree, codes_of
+from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
 from thinveil.attacker.attacks.table import in_order, nothing_of
 from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.searches import Searches
 from thinveil.attacker.engines.unions import Thrift
-from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care, risky
+from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.likelihood import cut_up
 from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Axis, Rules, axes_of
+from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
@@ -71,8 +71,6 @@ def table(
     care = care or Care()
     claim = facts.claim
     bulk = thrift is not None and not thrift.boxes_only and not facts.policies.cache
-    if care.test != SEQUENTIAL:
-        return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
     if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
         found = yield from _hasty(facts, strategy, order, widths, care, thrift, bulk)
         if found is not None:
@@ -91,16 +89,16 @@ def table(
         patience = _ROUNDS
     for depth, axis in enumerate(axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        stage = WeakStage(facts, axis, tree.sizes, tree.lost, tree.contexts, care, patience)
+        stage = WeakStage(facts, axis, tree.groups, tree.lost, care, patience)
         look = partial(_look, tree, stage)
-        yield from _search(facts, stage, tree.cells(), care, label, depth / len(axes), look)
-        tree.grow(*stage.found(), stage.lost, stage.bits, stage.closed)
+        yield from _search(facts, stage, tree.groups.cells(), care, label, depth / len(axes), look)
+        tree.grow(stage.found(), stage.lost, stage.closed, stage.bits)
     yield from _settle(facts, tree, care, bulk)
-    return tree.table()
+    return tree.groups.table()
 
 
 def _look(tree: Tree, stage: WeakStage) -> TableFound:
-    return tree.with_stage(*stage.found(), stage.closed)
+    return tree.partly(stage.found(), stage.closed)
 
 
 def _hasty(
@@ -137,13 +135,20 @@ def _hasty(
         return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
     if _constant(facts, axes_of(facts, widths)):
         return found
-    cells = Cells.points(found.columns[:-1], found.codes[:, :-1], found.widths[:-1])
-    claims = Claims(cells, found.columns[-1], found.codes[:, -1], found.widths[-1], found.counts)
+    claims = _claims(found.columns, found.codes, found.widths, found.counts)
     about = About("proving", 1.0, lambda: found)
     sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
     if sure.all():
         return found
     return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+
+
+def _claims(
+    columns: tuple[int, ...], codes: Codes, widths: tuple[int, ...], records: Codes
+) -> Claims:
+    """Return the claim that so many records have each row of codes."""
+    cells = Cells.points(columns[:-1], codes[:, :-1], widths[:-1])
+    return Claims(cells, columns[-1], codes[:, -1], widths[-1], records)
 
 
 def _constant(facts: PublicFacts, axes: Sequence[Axis]) -> bool:
@@ -172,9 +177,8 @@ class WeakStage:
     Args:
         facts: What is public.
         axis: The attribute.
-        sizes: The records of each group.
-        lost: The groups that are not searched.
-        contexts: For each earlier attribute, the number of each group's value (or bin).
+        groups: The groups.
+        lost: Those that are not searched.
         care: How sure decisions must be.
         patience: How many answers a guess gets at a time, compared to what is usual.
     """
@@ -183,16 +187,16 @@ class WeakStage:
         self,
         facts: PublicFacts,
         axis: Axis,
-        sizes: Codes,
+        groups: Groups,
         lost: Flags,
-        contexts: list[Codes],
         care: Care,
         patience: float = 1.0,
     ) -> None:
+        sizes = groups.sizes
         self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
         self._patience = patience
         self._places = Axis(axis.column, 0, axis.size - 1)
-        self._outlook = Outlook(axis.size, contexts) if axis.size <= _WIDEST else None
+        self._outlook = Outlook(axis.size, list(groups.contexts)) if axis.size <= _WIDEST else None
         self.lost = lost.copy()
         self.closed = lost.copy()
         self.bits = 0.0
@@ -308,28 +312,39 @@ def _search(
             wave.groups[wave.searches.group[part[0]]]
             for wave, part in zip(waves, asked, strict=True)
         ]
-        low, high, threshold, repeats = (
-            np.concatenate([part[place] for part in asked]) for place in range(1, 5)
-        )
-        about = About(label, done + stage.done / of, look)
-        batch = QueryBatch(
-            cells,
-            np.concatenate(cell),
-            np.full(len(low), axis.column),
-            codes_of(axis, low),
-            codes_of(axis, high),
-            threshold,
-            repeats=repeats,
-            about=risky(about, care),
-        )
-        if facts.policies.cache and not facts.claim.reads_exactly:
-            batch = varied(facts, batch, repeats, care)
-        answers = yield batch
+        together = [np.concatenate([part[place] for part in asked]) for place in range(1, 5)]
+        about = risky(About(label, done + stage.done / of, look), care)
+        answers = yield _batch(facts, care, axis, cells, np.concatenate(cell), together, about)
         ends = np.cumsum([len(part[0]) for part in asked])
-        pieces = cut_up(answers, repeats, ends)
+        pieces = cut_up(answers, together[3], ends)
         for wave, piece, part in zip(waves, pieces, asked, strict=True):
             if piece is not None:
                 wave.searches.learn(part[3], piece, part[4])
+
+
+def _batch(
+    facts: PublicFacts,
+    care: Care,
+    axis: Axis,
+    cells: Cells,
+    cell: Codes,
+    asked: Sequence[Codes],
+    about: About,
+) -> QueryBatch:
+    """Return questions about ranges of places, with thresholds and how often each is asked."""
+    low, high, threshold, repeats = asked
+    batch = QueryBatch(
+        cells,
+        cell,
+        np.full(len(cell), axis.column),
+        codes_of(axis, low),
+        codes_of(axis, high),
+        threshold,
+        repeats=repeats,
+        about=about,
+    )
+    cached = facts.policies.cache and not facts.claim.reads_exactly
+    return varied(facts, batch, repeats, care) if cached else batch
 
 
 # -- proofs at the end, and what they find wrong ------------------------------------------
@@ -337,63 +352,59 @@ def _search(
 
 def _settle(facts: PublicFacts, tree: Tree, care: Care, bulk: bool) -> Attack[None]:
     """Prove all records; search again for those that are not where they were thought to be."""
-    if _constant(facts, tree.axes):
+    if _constant(facts, tree.groups.axes):
         return
-    last = len(tree.axes)
-    about = About("proving", 1.0, tree.table)
+    last = len(tree.groups.axes)
+    about = About("proving", 1.0, tree.groups.table)
     rows = np.flatnonzero(~tree.lost)
     wrong = [np.unique(each) for each in tree.bad]
     if len(rows):
-        claims = tree.claims(last, rows, tree.places, tree.sizes)
+        claims = _claims_of(tree.groups, rows)
         sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
-        parents = tree.line[rows[~sure], last - 1]
-        wrong[last - 1] = np.union1d(wrong[last - 1], parents)
+        wrong[-1] = np.union1d(wrong[-1], tree.parents[last][rows[~sure]])
     roots: list[Codes] = [np.empty(0, np.int64)] * last
     for depth in range(last - 1, -1, -1):
-        groups, level = wrong[depth].astype(np.int64), tree.levels[depth]
+        groups = wrong[depth].astype(np.int64)
         if depth and len(groups):
-            claims = tree.claims(depth, groups, level.places, level.sizes)
+            claims = _claims_of(tree.earlier[depth], groups)
             sure = yield from proved(facts, claims, care, about)
-            wrong[depth - 1] = np.union1d(wrong[depth - 1], level.parent[groups[~sure]])
+            parents = tree.parents[depth][groups[~sure]]
+            wrong[depth - 1] = np.union1d(wrong[depth - 1], parents)
             groups = groups[sure]
         roots[depth] = groups
     if any(len(each) for each in roots):
         yield from _again(facts, tree, tree.topmost(roots), care)
 
 
+def _claims_of(groups: Groups, rows: Codes) -> Claims:
+    return _claims(groups.columns, groups.codes[rows], groups.widths, groups.sizes[rows])
+
+
 def _again(facts: PublicFacts, tree: Tree, roots: list[Codes], care: Care) -> Attack[None]:
     """Search groups that surely hold their records once more, with proofs at each step."""
-    places, sizes = np.empty((0, 0), np.int64), np.empty(0, np.int64)
-    about = risky(About("searching again", 1.0, tree.table), care)
-    for depth, (axis, mine) in enumerate(zip(tree.axes, roots, strict=True)):
-        level = tree.levels[depth]
-        places = np.vstack([places, level.places[mine]])
-        sizes = np.concatenate([sizes, level.sizes[mine]])
-        if not len(sizes):
-            places = np.empty((0, depth + 1), np.int64)
-            continue
-        cells = tree.cells(places)
-        searches = Searches(
-            facts, Axis(axis.column, 0, axis.size - 1), sizes, care, patience=_PATIENT
-        )
-        while searches.running:
-            asker, low, high, threshold, repeats = searches.questions()
-            batch = QueryBatch(
-                cells,
-                searches.group[asker],
-                np.full(len(asker), axis.column),
-                codes_of(axis, low),
-                codes_of(axis, high),
-                threshold,
-                repeats=repeats,
-                about=about,
-            )
-            if facts.policies.cache and not facts.claim.reads_exactly:
-                batch = varied(facts, batch, repeats, care)
-            answers = yield batch
-            searches.learn(threshold, answers, repeats)
-        many = [len(each) for each in searches.found]
-        group = np.repeat(np.arange(len(sizes)), many)
-        value, sizes = np.array([p for each in searches.found for p in each], np.int64).T
-        places = np.column_stack([places[group], value])
-    tree.regrow(roots, places, sizes)
+    groups = Groups.whole(tree.groups.axes, [])
+    about = risky(About("searching again", 1.0, tree.groups.table), care)
+    for axis, earlier, mine in zip(groups.axes, tree.earlier, roots, strict=False):
+        groups = groups.joined(earlier, mine)
+        found: list[Values] = []
+        if len(groups.sizes):
+            found = yield from _searched(facts, axis, groups, care, about)
+        group = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        pairs = np.array([pair for each in found for pair in each], np.int64).reshape(-1, 2)
+        groups = groups.split(group, codes_of(axis, pairs[:, 0]), pairs[:, 1])
+    tree.regrow(roots, groups)
+
+
+def _searched(
+    facts: PublicFacts, axis: Axis, groups: Groups, care: Care, about: About
+) -> Attack[list[Values]]:
+    """Find the values of groups on one axis, as places, with proofs."""
+    cells = groups.cells()
+    places = Axis(axis.column, 0, axis.size - 1)
+    searches = Searches(facts, places, groups.sizes, care, patience=_PATIENT)
+    while searches.running:
+        asker, *asked = searches.questions()
+        cell = searches.group[asker]
+        answers = yield _batch(facts, care, axis, cells, cell, asked, about)
+        searches.learn(asked[2], answers, asked[3])
+    return searches.found
