@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 
 from thinveil import load
-from thinveil.curator.counting.index import Counter, ScanCounter
+from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import DataError

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from databases import duckdb_counter, sqlite_counter
 from thinveil.curator.counting import index as counting
-from thinveil.curator.counting.index import Counter, IndexCounter, ScanCounter
+from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.errors import QueryError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of, check_disjoint
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING

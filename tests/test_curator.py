@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.curator.counting.index import ScanCounter
+from thinveil.curator.counting.scan import ScanCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.drawing import NoiseStream, laplace
 from thinveil.curator.ledger import Spend

@@ -34,10 +34,11 @@ from databases import (
 )
 from test_counting import tables_with_batches
 from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
-from thinveil.curator.counting.index import ScanCounter
+from thinveil.curator.counting.scan import ScanCounter
+from thinveil.curator.database import addresses
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.session import Session
-from thinveil.curator.database.table import DatabaseTable, addresses, open_database
+from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
 from thinveil.language.queries import Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING

@@ -38,7 +38,7 @@ from test_counting import (  # the contract of every counter, on this one
     test_whole_cells_and_several_columns_in_one_batch,
 )
 from thinveil import Curator, audit, idp
-from thinveil.curator.counting.index import Counter, ScanCounter
+from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes, QueryBatch

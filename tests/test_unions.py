@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinveil.curator.counting.index import IndexCounter, ScanCounter
+from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.counting.scan import ScanCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import QueryError

@@ -14,7 +14,7 @@ import thinveil
 from thinveil import Categories, Curator, Dataset, Grid, Options, Schema, audit, people, trial
 from thinveil.attacker.findings import TableFound
 from thinveil.commands.main import run
-from thinveil.curator.counting.index import ScanCounter
+from thinveil.curator.counting.scan import ScanCounter
 from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named

@@ -19,7 +19,7 @@ from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Schedule
 from thinveil.auditing.targets import Target
 from thinveil.auditing.transcript import Header, Transcript
-from thinveil.curator.counting.index import Counter
+from thinveil.curator.counting.scan import Counter
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Held
 from thinveil.language.claims import Claim

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from thinveil.curator.cache import AnswerCache, Looked
-from thinveil.curator.counting.index import Counter
+from thinveil.curator.counting.scan import Counter
 from thinveil.curator.drawing import NoiseStream, RandomWords, draw, opendp, post_process
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.curator.tables.dataset import Held

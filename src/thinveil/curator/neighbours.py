@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thinveil.curator.counting.index import Counter, ScanCounter
+from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.language.queries import Codes, QueryBatch
 from thinveil.language.schema import Schema
 

@@ -27,7 +27,8 @@ from thinveil.auditing.options import USUAL_CONFIDENCE, Options, confidence_of
 from thinveil.auditing.settings import held_of, options_of
 from thinveil.auditing.sources import truth_of
 from thinveil.auditing.targets import Target
-from thinveil.curator.counting.index import Counter, IndexCounter
+from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.counting.scan import Counter
 from thinveil.curator.neighbours import Neighbour
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError

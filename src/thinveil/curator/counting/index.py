@@ -1,77 +1,26 @@
-"""How many records satisfy each predicate of a batch.
+"""How many records satisfy each predicate of a batch, by positions in sorted arrays.
 
-Two implementations stand side by side: `ScanCounter` looks at every record for every box
-and is the oracle; `IndexCounter` turns (group of records, range) into two positions of a
-sorted array. Tests hold them equal.
+A group of records and a range become two positions, found by bisection (an inverted index).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 import numpy as np
 
+from thinveil.curator.counting.keeping import Kept
+from thinveil.curator.counting.shapes import Digit, Shape, each_kind, shapes_of, widths_of
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch
-from thinveil.language.schema import INFINITE, MISSING
+from thinveil.language.schema import MISSING
 
-
-class Counter(Protocol):
-    """Counts records. Conforms: `ScanCounter`, `IndexCounter`, `DatabaseCounter`."""
-
-    def count(self, batch: QueryBatch) -> Codes:
-        """Return, for each question, how many records lie in its boxes."""
-        ...
-
-
-class ScanCounter:
-    """Counts by looking at every record for every box. Slow and plain."""
-
-    def __init__(self, table: Codes) -> None:
-        self._table = table
-
-    def count(self, batch: QueryBatch) -> Codes:
-        """Return, for each question, how many records lie in its boxes."""
-        columns = batch.columns()
-        low, high = batch.ranges(columns)
-        table = self._table[:, columns]
-        inside = [
-            int(((table >= start) & (table < end)).all(axis=1).sum())
-            for start, end in zip(low, high, strict=True)
-        ]
-        return batch.total(np.array(inside, np.int64))
-
-
-Digit = tuple[int, int]
-"""A column and the width at which it is looked at: code // width."""
-
-_GENERAL: Final = -1  # the width of a range that is no single (coarse) value
-_FEW_WIDTHS: Final = 3
-_FEW_RECORDS: Final = 16
+# Round figures that hardly matter: they choose between two ways to the same counts.
+_FEW_WIDTHS: Final = 3  # of more, each with groups of its own, a column is looked at by record
+_FEW_RECORDS: Final = 16  # in a cell, on average, may be looked at one by one
 _MANY_GROUPS: Final = 16  # so many times more groups than ranges are not worth preparing for
-_CHUNK: Final = 4_000_000
-_TABLE_SPAN: Final = 2_000_000
-
-_T = TypeVar("_T")
-
-
-class _Kept(OrderedDict[Hashable, object]):
-    """A few results by key; the one not used for longest goes first."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
-
-    def get_or(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        if key in self:
-            self.move_to_end(key)
-        else:
-            self[key] = make()
-            if len(self) > self._most:
-                self.popitem(last=False)
-        return self[key]  # type: ignore[return-value]
+_CHUNK: Final = 4_000_000  # pairs of box and record at once: some 200 MB
+_TABLE_SPAN: Final = 2_000_000  # codes in a table of ranks: 16 MB
 
 
 @dataclass(slots=True)
@@ -194,20 +143,12 @@ class _Index:
 
 
 @dataclass(slots=True)
-class _Part:
-    """Cells of one shape: the digits they fix and the columns they restrict otherwise."""
-
-    digits: tuple[Digit, ...]
-    general: tuple[int, ...]
-
-
-@dataclass(slots=True)
 class _Plan:
     """How to answer questions that start from one table of cells."""
 
     cells: Cells
-    parts: list[_Part]
-    part: Codes
+    shapes: list[Shape]
+    shape: Codes
     group: Codes
 
 
@@ -221,58 +162,41 @@ class IndexCounter:
     def __init__(self, table: Codes) -> None:
         self._table = table
         self._records = len(table)
-        self._plan: _Plan | None = None
-        self._digits = _Kept(64)
-        self._groups = _Kept(4)
-        self._indexes = _Kept(24)
-        self._orders = _Kept(4)
+        self._plans: Kept[_Plan] = Kept(1)
+        self._digits: Kept[tuple[Codes, Codes]] = Kept(64)
+        self._groups: Kept[_Groups] = Kept(4)
+        self._indexes: Kept[_Index] = Kept(24)
+        self._orders: Kept[Codes] = Kept(4)
 
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes."""
-        plan = self._plan
-        if plan is None or plan.cells.digest != batch.cells.digest:
-            plan = self._plan = self._plan_for(batch.cells)
-        if len(plan.parts) == 1:
-            inside = self._boxes(plan, 0, batch, slice(None))
-        else:
-            inside = np.empty(len(batch.cell), np.int64)
-            part = plan.part[batch.cell]
-            for number in np.unique(part).tolist():
-                some = np.flatnonzero(part == number)
-                inside[some] = self._boxes(plan, number, batch, some)
+        plan = self._plans.get_or(batch.cells.digest, lambda: self._plan_for(batch.cells))
+        cell, low, high = batch.cell, batch.low, batch.high
+        inside = np.zeros(len(cell), np.int64)
+        for number, some in each_kind(plan.shape[cell]):
+            for column, mine in each_kind(batch.column[some]):
+                asked = mine if isinstance(some, slice) else some[mine]
+                inside[asked] = self._range(
+                    plan, plan.shapes[number], column, cell[asked], low[asked], high[asked]
+                )
         return batch.total(inside)
 
-    def _boxes(self, plan: _Plan, number: int, batch: QueryBatch, some: slice | Codes) -> Codes:
-        part = plan.parts[number]
-        column = batch.column[some]
-        first = int(column[0])
-        if (column == first).all():
-            return self._range(
-                plan, part, first, batch.cell[some], batch.low[some], batch.high[some]
-            )
-        inside = np.empty(len(column), np.int64)
-        cell, low, high = batch.cell[some], batch.low[some], batch.high[some]
-        for each in np.unique(column).tolist():
-            mine = np.flatnonzero(column == each)
-            inside[mine] = self._range(plan, part, each, cell[mine], low[mine], high[mine])
-        return inside
-
     def _range(
-        self, plan: _Plan, part: _Part, column: int, cell: Codes, low: Codes, high: Codes
+        self, plan: _Plan, shape: Shape, column: int, cell: Codes, low: Codes, high: Codes
     ) -> Codes:
         group = plan.group[cell]
-        index = self._index(part.digits, column)
+        index = self._index(shape.fixed, column)
         if column == WHOLE:
             low, high = np.zeros_like(group), np.ones_like(group)
-        if part.general:
+        if shape.ranged:
             start, end = index.positions(group, low, high)
-            return self._filtered(plan, part, column, cell, group, start, np.maximum(start, end))
+            return self._filtered(plan, shape, column, cell, group, start, np.maximum(start, end))
         return index.inside(group, low, high)
 
     def _filtered(
         self,
         plan: _Plan,
-        part: _Part,
+        shape: Shape,
         column: int,
         cell: Codes,
         group: Codes,
@@ -280,7 +204,7 @@ class IndexCounter:
         end: Codes,
     ) -> Codes:
         """Check the remaining ranges on every record between two positions of the index."""
-        order = self._order(part.digits, column)
+        order = self._order(shape.fixed, column)
         length = np.where(group < 0, 0, end - start)
         inside = np.zeros(len(cell), np.int64)
         ends = np.cumsum(length)
@@ -295,7 +219,7 @@ class IndexCounter:
             )
             record = order[np.repeat(start[some], length[some]) + place]
             keep: Flags = np.ones(len(box), np.bool_)
-            for other in part.general:
+            for other in shape.ranged:
                 own = plan.cells.columns.index(other)
                 value = self._table[record, other]
                 keep &= value >= plan.cells.low[cell[box], own]
@@ -305,29 +229,16 @@ class IndexCounter:
         return inside
 
     def _plan_for(self, cells: Cells) -> _Plan:
-        columns = cells.columns
-        width = _widths(cells)
-        if (plan := self._plan_by_common(cells, width)) is not None:
-            return plan
-        if (width == width[:1]).all():
-            shapes, part = width[:1], np.zeros(len(cells), np.int64)
-        else:
-            shapes, part = np.unique(width, axis=0, return_inverse=True)
-            part = part.reshape(-1)
-        group = np.full(len(cells), -1, np.int64)
-        parts = []
-        for number, shape in enumerate(shapes.tolist()):
-            fixed = [place for place, step in enumerate(shape) if step > 0]
-            digits = tuple((columns[place], int(shape[place])) for place in fixed)
-            general = tuple(columns[p] for p, step in enumerate(shape) if step == _GENERAL)
-            rows = np.flatnonzero(part == number)
-            values = cells.low[rows][:, fixed]
-            for place, (_, step) in enumerate(digits):
-                values[:, place] = _digit(values[:, place], step)
-            group[rows] = self._group(digits).find(values)
-            parts.append(_Part(digits, general))
-        group[(cells.low >= cells.high).any(axis=1)] = -1
-        return _Plan(cells, parts, part, group)
+        width = widths_of(cells, _FEW_WIDTHS)
+        if (plan := self._plan_by_common(cells, width)) is None:
+            shapes, shape = shapes_of(cells.columns, width)
+            group = np.full(len(cells), -1, np.int64)
+            for number, each in enumerate(shapes):
+                rows = np.flatnonzero(shape == number)
+                group[rows] = self._find(each.fixed, cells, rows)
+            plan = _Plan(cells, shapes, shape, group)
+        plan.group[(cells.low >= cells.high).any(axis=1)] = -1
+        return plan
 
     def _plan_by_common(self, cells: Cells, width: Codes) -> _Plan | None:
         """Go by what cells of many shapes fix in common, where that leaves few records each.
@@ -338,18 +249,20 @@ class IndexCounter:
         common = np.flatnonzero(same & (width[0] > 0)) if len(cells) else np.empty(0, np.int64)
         if same.all() or not len(common):
             return None
-        digits = tuple((cells.columns[place], int(width[0, place])) for place in common.tolist())
-        values = cells.low[:, common].copy()
-        for place, (_, step) in enumerate(digits):
-            values[:, place] = _digit(values[:, place], step)
-        groups = self._group(digits)
-        group = groups.find(values)
-        if np.bincount(groups.ids)[group[group >= 0]].sum() > _FEW_RECORDS * len(cells):
+        fixed = tuple((cells.columns[place], int(width[0, place])) for place in common.tolist())
+        group = self._find(fixed, cells, np.arange(len(cells)))
+        sizes = np.bincount(self._group(fixed).ids)
+        if sizes[group[group >= 0]].sum() > _FEW_RECORDS * len(cells):
             return None
-        fixed = {column for column, _ in digits}
-        rest = tuple(column for column in cells.columns if column not in fixed)
-        group[(cells.low >= cells.high).any(axis=1)] = -1
-        return _Plan(cells, [_Part(digits, rest)], np.zeros(len(cells), np.int64), group)
+        rest = tuple(each for each in cells.columns if each not in dict(fixed))
+        return _Plan(cells, [Shape(fixed, rest)], np.zeros(len(cells), np.int64), group)
+
+    def _find(self, fixed: tuple[Digit, ...], cells: Cells, rows: Codes) -> Codes:
+        """Return the group of records that each of some cells fixes, -1 where there is none."""
+        values = cells.low[rows][:, [cells.columns.index(column) for column, _ in fixed]]
+        for place, (_, step) in enumerate(fixed):
+            values[:, place] = _digit(values[:, place], step)
+        return self._group(fixed).find(values)
 
     def _digit(self, digit: Digit) -> tuple[Codes, Codes]:
         """Return a digit's distinct values and, for each record, the place among them."""
@@ -401,19 +314,3 @@ class IndexCounter:
 def _digit(values: Codes, width: int) -> Codes:
     """Return values in steps of a width; a missing value stays what it is."""
     return values if width == 1 else np.where(values == MISSING, MISSING, values // width)
-
-
-def _widths(cells: Cells) -> Codes:
-    """Tell each range of each cell: 0 unrestricted, w one aligned step of w, else general."""
-    low, high = cells.low, cells.high
-    width = (high.astype(np.uint64) - low.astype(np.uint64)).astype(np.int64)
-    aligned = (width == 1) | (
-        (width > 1) & (low > -INFINITE // 2) & (low % np.maximum(width, 1) == 0)
-    )
-    width = np.where(aligned, width, _GENERAL)
-    width[(low == MISSING) & (high == INFINITE)] = 0
-    for place in range(width.shape[1]):
-        column = width[:, place]
-        if len(np.unique(column[column > 1])) > _FEW_WIDTHS:
-            column[column > 1] = _GENERAL
-    return width

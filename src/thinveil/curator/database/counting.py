@@ -10,8 +10,7 @@ the number of their cell, and a round joins on that number and one range.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -19,29 +18,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from thinveil.curator.counting.keeping import Kept
+from thinveil.curator.counting.shapes import RANGE, Shape, each_kind, shapes_of, widths_of
 from thinveil.curator.database.codes import GAP
 from thinveil.curator.database.session import Session, counting
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch
-from thinveil.language.schema import INFINITE, LIMIT, MISSING
+from thinveil.language.schema import LIMIT, MISSING
 
-_FREE: Final = 0
-_RANGE: Final = -1
+# Round figures that hardly matter: they bound statements and what is kept in a database.
 _MANY_SHAPES: Final = 12
-_LARGE: Final = 2_000_000
+_LARGE: Final = 2_000_000  # records
 _KEPT: Final = 24  # temporary tables
 _KEPT_OF_LARGE: Final = 8
 _MANY_STATEMENTS: Final = 1000
-
-Digit = tuple[int, int]
-"""A column and the width at which it is looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What cells of one kind fix to (coarse) values, and which columns they limit otherwise."""
-
-    fixed: tuple[Digit, ...]
-    ranged: tuple[int, ...]
 
 
 class DatabaseCounter:
@@ -60,15 +49,15 @@ class DatabaseCounter:
         self._records = records
         self._where = where
         most = _KEPT if records < _LARGE else _KEPT_OF_LARGE
-        self._values = _Kept(len(codes.columns), session.drop)
-        self._groups = _Kept(most, session.drop)
-        self._stages = _Kept(most, session.drop)
+        self._values: Kept[Any] = Kept(len(codes.columns), session.drop)
+        self._groups: Kept[Any] = Kept(most, session.drop)
+        self._stages: Kept[Any] = Kept(most, session.drop)
         self._sent: dict[tuple[str, ...], Any] = {}
         self._statements: dict[Hashable, str] = {}
         self._one_at_a_time = Lock()
         self._last = b""
-        self._shapes: tuple[bytes, list[Shape], Codes] = (b"", [], np.empty(0, np.int64))
-        self._apart: tuple[bytes, bool] = (b"", False)
+        self._shapes: Kept[tuple[list[Shape], Codes]] = Kept(1)
+        self._apart: Kept[bool] = Kept(1)
 
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes.
@@ -191,17 +180,10 @@ class DatabaseCounter:
         return stage
 
     def _shapes_of(self, cells: Cells) -> tuple[list[Shape], Codes]:
-        if self._shapes[0] != cells.digest:
-            self._shapes = (cells.digest, *shapes_of(cells))
-        return self._shapes[1:]
+        return self._shapes.get_or(cells.digest, partial(shapes_in_sql, cells))
 
     def _lie_apart(self, cells: Cells) -> bool:
-        """Tell whether no record can lie in two of the cells."""
-        if self._apart[0] != cells.digest:
-            kinds = cells.kinds()
-            apart = kinds.exact and len(np.unique(kinds.number)) == len(cells)
-            self._apart = cells.digest, apart
-        return self._apart[1]
+        return self._apart.get_or(cells.digest, partial(_lie_apart, cells))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,21 +198,9 @@ class _Asked:
 
     def by(self, kind: Codes) -> Iterator[tuple[int, _Asked]]:
         """Yield the boxes of each kind."""
-        if (kind == kind[0]).all():
-            yield int(kind[0]), self
-            return
-        for each in np.unique(kind).tolist():
-            mine = kind == each
-            yield (
-                each,
-                _Asked(
-                    self.id[mine],
-                    self.cell[mine],
-                    self.narrow[mine],
-                    self.low[mine],
-                    self.high[mine],
-                ),
-            )
+        for each, mine in each_kind(kind):
+            columns = (self.id, self.cell, self.narrow, self.low, self.high)
+            yield each, _Asked(*(column[mine] for column in columns))
 
     def columns(self, narrow: int) -> dict[str, Codes]:
         """Return what is sent of boxes besides their cells."""
@@ -298,47 +268,29 @@ def ends(low: Codes, high: Codes) -> tuple[Codes, Codes]:
     return start, end
 
 
-def shapes_of(cells: Cells) -> tuple[list[Shape], Codes]:
-    """Return the shapes that cells have, and which each one has.
+def shapes_in_sql(cells: Cells) -> tuple[list[Shape], Codes]:
+    """Return the shapes that cells have for a database, and which each one has.
 
-    Where there are very many, what only some cells fix is taken as a range of all of them.
+    Steps of one column must all have one width, and lie where codes can be. Where there are very
+    many shapes, what only some cells fix is taken as a range of all of them.
     """
-    kinds = np.full(cells.low.shape, _RANGE, np.int64)
-    for place in range(len(cells.columns)):
-        kinds[:, place] = _kinds(cells.low[:, place], cells.high[:, place])
-    found, which = np.unique(kinds, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    if len(found) > _MANY_SHAPES:
-        same = (found == found[:1]).all(axis=0)
-        found = np.where(same, found[:1], _RANGE)
-        which = np.zeros(len(cells), np.int64)
-    shapes = []
-    for row in found.tolist():
-        named = list(zip(cells.columns, row, strict=True))
-        shapes.append(
-            Shape(
-                tuple((column, width) for column, width in named if width > 0),
-                tuple(column for column, width in named if width == _RANGE),
-            )
-        )
+    low, high = cells.low, cells.high
+    width = widths_of(cells, 1)
+    inside = np.abs(low // 2) < LIMIT // 2
+    width[(width == 1) & ~inside & (low != MISSING)] = RANGE
+    width[(width > 1) & ~(inside & (high < LIMIT))] = RANGE
+    width[(width > 1) & (width == RANGE).any(axis=0)] = RANGE
+    shapes, which = shapes_of(cells.columns, width)
+    if len(shapes) > _MANY_SHAPES:
+        same = (width == width[:1]).all(axis=0)
+        shapes, which = shapes_of(cells.columns, np.where(same, width, RANGE))
     return shapes, which
 
 
-def _kinds(low: Codes, high: Codes) -> Codes:
-    """Tell the ranges of one column: unlimited, one value, one aligned step, or another range."""
-    kind = np.full(len(low), _RANGE, np.int64)
-    valued = (low == MISSING) | (np.abs(low // 2) < LIMIT // 2)
-    kind[(high.view(np.uint64) - low.view(np.uint64) == 1) & valued] = 1
-    kind[(low == MISSING) & (high == INFINITE)] = _FREE
-    other = kind == _RANGE
-    wide: Flags = other & (np.abs(low // 2) < LIMIT // 2) & (high > low) & (high < LIMIT)
-    width = np.where(wide, high - np.where(wide, low, 0), 1)
-    if wide.any() and (widths := np.unique(width[wide])).size == 1:
-        step = int(widths[0])
-        aligned = wide & (low % step == 0)
-        if (aligned == other).all():
-            kind[other] = step
-    return kind
+def _lie_apart(cells: Cells) -> bool:
+    """Tell whether no record can lie in two of the cells."""
+    kinds = cells.kinds()
+    return bool(kinds.exact and len(np.unique(kinds.number)) == len(cells))
 
 
 def _digit(code: Any, width: int) -> Any:
@@ -349,23 +301,3 @@ def _digit(code: Any, width: int) -> Any:
         return code
     rest = ((code % width) + width) % width
     return ibis.cases((code == GAP, GAP), else_=code - rest).cast("int64")
-
-
-class _Kept(OrderedDict[Hashable, Any]):
-    """Temporary tables by key; of too many, those not used for longest are dropped."""
-
-    def __init__(self, most: int, drop: Callable[[Any], None]) -> None:
-        super().__init__()
-        self._most = most
-        self._drop = drop
-
-    def get_or(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        if key not in self:
-            self[key] = make()
-        self.move_to_end(key)
-        return self[key]
-
-    def trim(self) -> None:
-        """Drop what is too much, once the statement that may need it is done."""
-        while len(self) > self._most:
-            self._drop(self.popitem(last=False)[1])

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from thinveil.curator.cache import AnswerCache
-from thinveil.curator.counting.index import Counter
+from thinveil.curator.counting.scan import Counter
 from thinveil.curator.curator import Curator
 from thinveil.curator.drawing import SystemEntropy
 from thinveil.curator.ledger import Spend

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.curator.counting.index import Counter, IndexCounter
+from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.counting.scan import Counter
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Schema, Value

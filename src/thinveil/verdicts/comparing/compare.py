@@ -15,7 +15,8 @@ from thinveil.auditing.attempt import Ended, curator_of, once
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import DEFAULT
-from thinveil.curator.counting.index import Counter, IndexCounter
+from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.counting.scan import Counter
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import MissingExtra, PluginError, UsageError
