@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from thinveil.attacker.engines.windows.windows import Windows
+from thinveil.attacker.terms import Rules
 from thinveil.errors import EvidenceError
 from thinveil.language.compiling import COMPILED
 
@@ -23,7 +24,7 @@ def rows(p):
     return np.stack([1 - p, p], 1)
 
 
-def play(windows, truth, base, most, pmf, *, n, k, hidden=False, chunk=10**9, weak=None):
+def play(windows, truth, base, most, pmf, *, n, k, hidden=False, chunk=10**9):
     """Ask until all is known; return the number of questions, and everything asked."""
     value = np.full(len(truth), -1)
     offered = asked = 0
@@ -47,13 +48,13 @@ def play(windows, truth, base, most, pmf, *, n, k, hidden=False, chunk=10**9, we
         assert (value[flat] < 0).all()
         count = np.array([(truth[one] + base[one]).sum() for one in each])
         zone = zones(count, b, k, hidden)
-        ids, found = windows.learn(zone) if weak is None else windows.weigh(weak(zone))
+        ids, found = windows.learn(zone)
         ids = (ids + 3) // 7
         assert (value[ids] < 0).all()
         value[ids] = found
         asked += len(b)
         log.append((offsets.tolist(), named.tolist(), b.tolist()))
-        assert windows.held == offered - (value >= 0).sum()
+        assert windows.busy == (offered > (value >= 0).sum())
     assert (value == truth).all()
     return asked, log
 
@@ -71,11 +72,6 @@ def unknowns(rng, size, widest=1, kind="wrong"):
     return truth, base, most, pmf
 
 
-def expected(rng, size):
-    _, base, most, pmf = unknowns(rng, size, 3, "right")
-    return np.array([rng.choice(4, p=row / row.sum()) for row in pmf]), base, most, pmf
-
-
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 @pytest.mark.parametrize("widest", [1, 5, 12])
@@ -87,7 +83,7 @@ def test_true_values_come_out_whatever_the_priors(k, hidden, widest):
         size = 80 if COMPILED else 20
         truth, base, most, pmf = unknowns(rng, size, widest)
         n = int((base + most).sum()) + seed
-        windows = Windows(records=n, k=k, hidden=hidden, windows=4, states=16 << 2 * seed // 2)
+        windows = Windows(Rules(n, k, False, hidden), windows=4, states=16 << 2 * seed // 2)
         play(windows, truth, base, most, pmf, n=n, k=k, hidden=hidden, chunk=rng.integers(1, 60))
 
 
@@ -104,7 +100,7 @@ def test_small_tables_limit_thresholds(k, hidden, p):
         truth[rng.choice(size, n, replace=False)] = 1
         base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
         pmf = rows(np.full(size, p))
-        windows = Windows(records=n, k=k, hidden=hidden, windows=3, states=32)
+        windows = Windows(Rules(n, k, False, hidden), windows=3, states=32)
         play(windows, truth, base, most, pmf, n=n, k=k, hidden=hidden)
 
 
@@ -116,7 +112,7 @@ def test_groups_that_are_all_exceptions_are_learned_too(k):
         truth[::9] = sure
         base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
         pmf = rows(np.full(size, float(sure)))
-        windows = Windows(records=size, k=k, windows=4, states=64)
+        windows = Windows(Rules(size, k, False), windows=4, states=64)
         play(windows, truth, base, most, pmf, n=size, k=k)
 
 
@@ -127,7 +123,7 @@ def test_compiled_and_plain_ask_the_same(k, hidden):
     n = int((base + most).sum())
     runs = [
         play(
-            Windows(records=n, k=k, hidden=hidden, windows=3, states=32, seed=5, **how),
+            Windows(Rules(n, k, False, hidden), windows=3, states=32, **how),
             *(truth, base, most, pmf),
             n=n,
             k=k,
@@ -136,44 +132,6 @@ def test_compiled_and_plain_ask_the_same(k, hidden):
         for how in ({"plain": True}, {}, {"use": 3})
     ]
     assert runs[0] == runs[1] == runs[2]
-
-
-def test_plain_and_compiled_weigh_the_same():
-    rng = np.random.default_rng(4)
-    truth, base, most, pmf = expected(rng, 25)
-    n = int((base + most).sum())
-
-    def weak(zone):
-        return np.where(zone[:, None] == np.arange(3), 0.0, -9.0)
-
-    runs = [
-        play(
-            Windows(records=n, k=1, windows=3, states=32, plain=plain),
-            *(truth, base, most, pmf),
-            n=n,
-            k=1,
-            weak=weak,
-        )
-        for plain in (True, False)
-    ]
-    assert runs[0] == runs[1]
-
-
-def test_weak_evidence_adds_up():
-    rng = np.random.default_rng(8)
-    size = 120 if COMPILED else 15
-    truth, base, most, pmf = expected(rng, size)
-    n = int((base + most).sum())
-
-    def weak(zone):
-        """Three noisy readings of each zone, right four times in five."""
-        out = np.zeros((len(zone), 3))
-        for _ in range(3):
-            seen = np.where(rng.random(len(zone)) < 0.8, zone, rng.integers(0, 3, len(zone)))
-            out += np.log(np.where(seen[:, None] == np.arange(3), 0.8 + 0.2 / 3, 0.2 / 3))
-        return out
-
-    play(Windows(records=n, k=1, windows=8, states=64), truth, base, most, pmf, n=n, k=1, weak=weak)
 
 
 def entropy(p):
@@ -200,7 +158,7 @@ def test_bits_per_question(k, states, low, high, least):
     size = 5000
     p = rng.uniform(low, high, size)
     truth = (rng.random(size) < p).astype(np.int64)
-    windows = Windows(records=10**6, k=k, windows=64, states=states)
+    windows = Windows(Rules(10**6, k, False), windows=64, states=states)
     base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
     asked, _ = play(windows, truth, base, most, rows(p), n=10**6, k=k)
     assert entropy(p) / asked >= least
@@ -212,7 +170,7 @@ def test_a_long_stream_of_all_kinds():
     size = 15_000
     p = rng.choice([0.0005, 0.03, 0.4, 0.999], size)
     truth = (rng.random(size) < p).astype(np.int64)
-    windows = Windows(records=10**6, k=1, windows=64)
+    windows = Windows(Rules(10**6, 1, False), windows=64)
     base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
     asked, _ = play(windows, truth, base, most, rows(p), n=10**6, k=1, chunk=400)
     assert entropy(p) / asked >= 1.2
@@ -224,7 +182,7 @@ def test_a_long_stream_of_all_kinds():
 def test_near_certain_facts_cost_little(k, sure):
     size = 10_000
     truth = (np.random.default_rng(2).random(size) < sure).astype(np.int64)
-    windows = Windows(records=10**6, k=k)
+    windows = Windows(Rules(10**6, k, False))
     base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
     pmf = rows(np.full(size, sure))
     asked, _ = play(windows, truth, base, most, pmf, n=10**6, k=k)
@@ -233,7 +191,7 @@ def test_near_certain_facts_cost_little(k, sure):
 
 def test_a_contradiction_is_an_error():
     ones = np.ones(1, np.int64)
-    windows = Windows(records=10, k=1, windows=1, states=16)
+    windows = Windows(Rules(10, 1, False), windows=1, states=16)
     windows.offer(ones, ones * 3, ones, np.array([[0.5, 0.5]]))
     _, _, b = windows.questions(True)
     wrong = ({0, 1, 2} - set(zones(np.array([3, 4]), b, 1).tolist())).pop()
@@ -244,8 +202,8 @@ def test_a_contradiction_is_an_error():
 def test_what_cannot_be_is_refused():
     one = np.ones(1, np.int64)
     with pytest.raises(ValueError, match="cannot be learned"):
-        Windows(records=1, k=1)
-    windows = Windows(records=20, k=1, windows=1)
+        Windows(Rules(1, 1, False))
+    windows = Windows(Rules(20, 1, False), windows=1)
     with pytest.raises(ValueError, match="largest value"):
         windows.offer(one, one, one * 13, np.ones((1, 14)))
     with pytest.raises(ValueError, match="more records"):

@@ -102,12 +102,7 @@ class _Together:
         self._chains = chains
         self._held: set[int] = set()
         self._windows = Windows(
-            records=rules.n,
-            k=rules.k,
-            hidden=rules.hidden,
-            windows=thrift.windows,
-            states=thrift.states,
-            plain=thrift.plain,
+            rules, windows=thrift.windows, states=thrift.states, plain=thrift.plain
         )
 
     def questions(self, final: bool) -> tuple[Codes | None, Codes, Codes]:

@@ -36,11 +36,6 @@ class Pools:
     def __len__(self) -> int:
         return len(self._ready) + len(self._rows)
 
-    @property
-    def hot(self) -> int:
-        """How many sets are known to hold something."""
-        return len(self._sizes)
-
     def add(self, tests: Codes) -> None:
         """Add tests."""
         self._ready = np.concatenate([self._ready, tests])

@@ -23,7 +23,6 @@ KINDS: Final = 24
 """How many kinds of lines have chances of their own."""
 _EDGE: Final = 1e-6  # nothing is believed to be less likely than this
 _WHOLE: Final = 0.6  # all that is left is asked for at once, if it holds something less likely
-_MOST: Final = 9e18
 _CELLS: Final = 32  # chances are corrected in so many steps
 _FIRM: Final = 24.0  # and only by what was seen more often than this
 

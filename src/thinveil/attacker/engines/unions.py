@@ -82,9 +82,7 @@ class Windowed(Splits):
         self.counts = Counts(rules, patient=True)
         self.pools = [
             Windows(
-                records=rules.n,
-                k=rules.k,
-                hidden=rules.hidden,
+                rules,
                 windows=windows or thrift.windows,
                 states=thrift.states,
                 most_boxes=1 if thrift.boxes_only else BOXES,

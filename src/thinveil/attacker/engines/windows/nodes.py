@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from thinveil.attacker.engines.windows.lists import Task
 from thinveil.language.queries import Codes, Floats
 
 MOST = 12
@@ -27,16 +28,14 @@ class Nodes:
 
     Args:
         run: The inner loops.
-        records: The number of records of the table.
-        hidden: Whether far above looks like far below.
-        boxes: How many members a group has at most.
+        task: What questions may be.
         states: How many hypotheses a window lists at most.
     """
 
-    def __init__(self, run: Any, records: int, hidden: bool, boxes: int, states: int) -> None:
-        self._run, self._n, self._hidden, self._boxes = run, records, hidden, boxes
+    def __init__(self, run: Any, task: Task, states: int) -> None:
+        self._run, self._task = run, task
         # Where the direction is hidden, "at least so many" cannot be told from "none".
-        self._wide = min(63, states - 1) if hidden else MOST
+        self._wide = min(63, states - 1) if task.hidden else MOST
         self.members = {name: np.zeros(0, np.int64) for name in ("id", "base", "most")}
         self._pmf: Floats = np.zeros((0, MOST + 1))
         names = ("start", "mid", "stop", "total", "low", "flip", "base", "most", "slack")
@@ -111,9 +110,9 @@ class Nodes:
             chance = 1 - (rows[np.arange(len(waiting)), most] if flip else rows[:, 0])
             begin, mass = 0, 0.0
             groups = []
-            width, widest = 0, self._wide if self._hidden else self._n
+            width, widest = 0, self._wide if self._task.hidden else self._task.n
             for place, (p, m) in enumerate(zip(chance.tolist(), most.tolist(), strict=True)):
-                full = place - begin == self._boxes or width + m > widest
+                full = place - begin == self._task.boxes or width + m > widest
                 if place > begin and (full or mass + p > HEAP):
                     groups.append((begin, place))
                     begin, mass, width = place, 0.0, 0
@@ -189,15 +188,15 @@ class Nodes:
         base = int(self.members["base"][start:stop].sum())
         high = size  # a union holds no more records than the table
         if flip:
-            low = max(low, base + size - self._n)
+            low = max(low, base + size - self._task.n)
         else:
-            high = min(size, self._n - base)
+            high = min(size, self._task.n - base)
         chance = np.zeros(low + self._wide + 1)
         self._run.spread(
             self._pmf, self.members["most"], start, stop, flip, min(size, low + self._wide), chance
         )
         chance = chance[low:] / max(float(chance[low:].sum()), 1e-300)
-        if self._hidden:
+        if self._task.hidden:
             most = self._wide
         elif most == 1:
             most = max(most, int(np.searchsorted(np.cumsum(chance), 1 - TAIL)))

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thinveil.attacker.engines.windows.lists import SLOTS, Lists, Task, Told
 from thinveil.attacker.engines.windows.nodes import MOST, Nodes, ranges
-from thinveil.attacker.fixed_order import scrambled
-from thinveil.attacker.terms import contradiction
+from thinveil.attacker.terms import Rules, contradiction
 from thinveil.language.compiling import loops, threads
 from thinveil.language.queries import Codes, Floats
 
-_KERNEL = "thinveil.attacker.engines.windows.kernel"
+_CHOOSING = "thinveil.attacker.engines.windows.choosing"
+_UPDATING = "thinveil.attacker.engines.windows.updating"
 
 
 @cache
@@ -37,14 +38,10 @@ class Windows:
     """Windows side by side over a queue of variables, asked and answered in rounds.
 
     Args:
-        records: The number of records of the table; thresholds stay below it.
-        k: The group size of the claim, 0 if unprotected.
-        hidden: Whether far above looks like far below.
+        rules: What thresholds tell; they stay below the number of records.
         windows: How many windows there are at most: the questions of a round.
         states: How many hypotheses a window lists at most.
         most_boxes: How many variables a question names at most.
-        seed: Same seed, same questions.
-        doubt: The odds below which `weigh` takes a value for certain.
         plain: Whether to run the inner loops uncompiled.
         use: How many threads work on a round; it does not change the results.
 
@@ -54,45 +51,28 @@ class Windows:
 
     def __init__(
         self,
+        rules: Rules,
         *,
-        records: int,
-        k: int,
-        hidden: bool = False,
         windows: int = 512,
         states: int = 256,
         most_boxes: int = 64,
-        seed: int = 0,
-        doubt: float = 1e-12,
         plain: bool = False,
         use: int | None = None,
     ) -> None:
-        if k < 0 or records < max(1, 2 * k):
-            raise ValueError(f"counts of {records} records cannot be learned with k = {k}")
+        n, k, hidden = rules.n, rules.k, rules.hidden
+        if k < 0 or n < max(1, 2 * k):
+            raise ValueError(f"counts of {n} records cannot be learned with k = {k}")
         if states <= MOST or windows < 1 or most_boxes < 1 or (hidden and k == 0):
             raise ValueError(f"windows need more than {MOST} states, a box, and k where hidden")
-        self._n, self._k, self._hidden, self._doubt = records, k, hidden, doubt
-        self._states, self._boxes = states, most_boxes
-        self._run = loops(_KERNEL, plain)
+        self._task = Task(n, k, hidden, most_boxes)
+        self._states = states
+        self._choosing, self._updating = loops(_CHOOSING, plain), loops(_UPDATING, plain)
         self._threads = 1 if plain else use or min(8, threads())
         self._pool = _pool(self._threads) if self._threads > 1 else None
-        self.tries, self.flips = 24, 32
-        shape = (windows, 64)
-        self._state = np.zeros((windows, states), np.uint64)
-        self._weight = np.ones((windows, states))
-        self._size = np.ones(windows, np.int64)
-        self._slots = np.zeros(windows, np.int64)
-        self._used = np.zeros(windows, np.uint64)
-        self._mask = np.zeros(shape, np.uint64)
-        self._slot = {
-            name: np.zeros(shape, np.int64) for name in ("node", "base", "boxes", "slack")
-        }
-        self._random = scrambled(windows, seed) | np.uint64(1)
-        self._chosen = np.zeros(windows, np.uint64)
-        self._threshold = np.full(windows, -1, np.int64)
-        self._stale = np.zeros(windows, np.int64)
-        self._weak = False
+        self._lists = Lists.empty(windows, states)
+        self._stale = np.zeros(windows, np.int64)  # rounds in which nothing was ruled out
         self._asked: Codes = np.zeros(0, np.int64)
-        self._nodes = Nodes(self._run, records, hidden, most_boxes, states)
+        self._nodes = Nodes(self._updating, self._task, states)
 
     def offer(self, ids: Codes, base: Codes, most: Codes, pmf: Floats) -> None:
         """Queue fresh variables, in their order of use.
@@ -111,7 +91,7 @@ class Windows:
             return
         if most.min() < 1 or most.max() > MOST:
             raise ValueError(f"a variable has 1 to {MOST} as its largest value")
-        if base.min() < 0 or (base + most).max() > self._n:
+        if base.min() < 0 or (base + most).max() > self._task.n:
             raise ValueError("a variable counts more records than the table has")
         rows = np.zeros((len(ids), MOST + 1))
         width = min(pmf.shape[1], MOST + 1)
@@ -121,7 +101,7 @@ class Windows:
     @property
     def room(self) -> int:
         """About how many more variables the windows could take beyond what is queued."""
-        bits = np.minimum(np.log2(self._states / self._size), 64 - self._bits())
+        bits = np.minimum(np.log2(self._states / self._lists.size), SLOTS - self._bits())
         queued = float(np.log2(self._nodes.columns["most"][self._nodes.queue] + 1).sum())
         spare = float(np.maximum(bits, 0).sum()) - queued
         return max(0, int(spare / self._nodes.cost) - self._nodes.waiting)
@@ -130,11 +110,6 @@ class Windows:
     def busy(self) -> bool:
         """Whether anything is queued or held."""
         return self._nodes.open > 0
-
-    @property
-    def held(self) -> int:
-        """The number of variables held in windows or queued."""
-        return self._nodes.open
 
     def questions(self, final: bool) -> tuple[Codes, Codes, Codes]:
         """Refill the windows and choose a question for each.
@@ -153,29 +128,22 @@ class Windows:
         self._refill()
         if final and not len(self._nodes.queue):
             self._merge()
-        lonely = np.zeros(len(self._size), np.bool_)
-        loose = (self._slot["slack"] != 0) & (np.arange(64) < self._slots[:, None])
-        stale = self._stale % 8 == 7 if self._weak else self._stale > 0
-        np.logical_and(stale, loose.any(1), out=lonely)
-        least = self._doubt / (2 * self._states) if self._weak else 0.0
-        slot = self._slot
-        self._spread_work(
-            self._run.choose,
-            *(self._state, self._weight, self._size, self._slots, self._mask, slot["base"]),
-            *(slot["boxes"], lonely, self._random, self._n, self._k, self._hidden),
-            *(self._boxes, self.tries, self.flips, least, self._chosen, self._threshold),
-        )
-        self._asked = np.flatnonzero(self._slots > 0)
-        if (self._threshold[self._asked] < 0).any():
+        lists = self._lists
+        loose = (lists.slack != 0) & (np.arange(SLOTS) < lists.slots[:, None])
+        lonely = (self._stale > 0) & loose.any(1)
+        self._spread_work(self._choosing.choose, self._task, lonely)
+        self._asked = np.flatnonzero(lists.slots > 0)
+        threshold = lists.threshold[self._asked]
+        if (threshold < 0).any():
             raise contradiction()
-        places = np.arange(64, dtype=np.uint64)
-        chosen = (self._chosen[self._asked, None] >> places & np.uint64(1)).astype(np.bool_)
+        places = np.arange(SLOTS, dtype=np.uint64)
+        chosen = (lists.chosen[self._asked, None] >> places & np.uint64(1)).astype(np.bool_)
         question, s = np.nonzero(chosen)
-        nodes = slot["node"][self._asked[question], s]
+        nodes = lists.node[self._asked[question], s]
         start, mid = self._nodes.columns["start"][nodes], self._nodes.columns["mid"][nodes]
         per = np.bincount(question, mid - start, len(self._asked)).astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(per)])
-        return offsets, self._nodes.members["id"][ranges(start, mid)], self._threshold[self._asked]
+        return offsets, self._nodes.members["id"][ranges(start, mid)], threshold
 
     def learn(self, zones: NDArray[np.int64]) -> tuple[Codes, Codes]:
         """Take the zone of each question of the last round.
@@ -186,117 +154,79 @@ class Windows:
         Raises:
             EvidenceError: No hypothesis explains the answers.
         """
-        zones = np.asarray(zones, np.int64)
-        likelihood = (zones[:, None] == np.arange(3)).astype(np.float64)
-        if self._hidden:
-            likelihood[:, 2] = likelihood[:, 0] = zones != 1
-        return self._take(likelihood, 0.0)
-
-    def weigh(self, loglik: Floats) -> tuple[Codes, Codes]:
-        """Take weak evidence: the log-likelihood of the answers to each question by zone.
-
-        Args:
-            loglik: A row for each question, columns BELOW, NOISY and ABOVE.
-
-        Returns:
-            (ids, values) of all variables whose other values have odds below `doubt`.
-        """
-        loglik = np.asarray(loglik, np.float64)
-        likelihood = np.exp(loglik - loglik.max(1, keepdims=True, initial=-np.inf))
-        return self._take(likelihood, self._doubt)
-
-    def _take(self, likelihood: Floats, doubt: float) -> tuple[Codes, Codes]:
-        if len(likelihood) != len(self._asked):
-            raise ValueError(f"{len(likelihood)} answers to {len(self._asked)} questions")
-        windows = len(self._size)
-        question = np.full(windows, -1, np.int64)
-        question[self._asked] = np.arange(len(self._asked))
-        dropped = np.zeros(windows, np.int64)
-        found, value = np.zeros((windows, 64), np.int64), np.zeros((windows, 64), np.int64)
-        told = np.zeros(windows, np.int64)
-        slot = self._slot
-        self._weak = doubt > 0
-        self._spread_work(
-            self._run.update,
-            *(self._state, self._weight, self._size, self._slots, self._used, slot["node"]),
-            *(self._mask, slot["base"], slot["boxes"], slot["slack"], self._chosen),
-            *(self._threshold, question, likelihood, self._k, doubt),
-            *(dropped, found, value, told),
-        )
-        if (told < 0).any():
+        if len(zones) != len(self._asked):
+            raise ValueError(f"{len(zones)} answers to {len(self._asked)} questions")
+        fits = zones[:, None] == np.arange(3)
+        if self._task.hidden:
+            fits[:, 2] = fits[:, 0] = zones != 1
+        told = Told.of(self._asked, fits, len(self._stale))
+        self._spread_work(self._updating.update, self._task.k, told)
+        if (told.many < 0).any():
             raise contradiction()
         self._stale[self._asked] += 1
-        self._stale[dropped > 0] = 0
+        self._stale[told.dropped > 0] = 0
         self._asked = self._asked[:0]
-        have = np.arange(64) < told[:, None]
-        return self._nodes.settle(found[have], value[have])
+        have = np.arange(SLOTS) < told.many[:, None]
+        return self._nodes.settle(told.node[have], told.value[have])
 
     def _bits(self) -> Codes:
         """Return how many bits of its words each window uses."""
-        each = np.unpackbits(self._used.view(np.uint8)).reshape(len(self._used), 64)
+        used = self._lists.used
+        each = np.unpackbits(used.view(np.uint8)).reshape(len(used), SLOTS)
         bits: Codes = each.sum(1, dtype=np.int64)
         return bits
 
     def _refill(self) -> None:
         """Give queued variables to the fullest windows that have room for them."""
-        if not len(self._nodes.queue):
+        lists, nodes = self._lists, self._nodes
+        if not len(nodes.queue):
             return
-        order = np.argsort(-self._size, kind="stable")
-        bits = self._bits()
-        queue = self._nodes.queue[: 64 * len(order)]
-        most = self._nodes.columns["most"][queue]
-        where = self._run.assign(order, self._size, bits, most, self._states)
+        order = np.argsort(-lists.size, kind="stable")
+        queue = nodes.queue[: SLOTS * len(order)]
+        most = nodes.columns["most"][queue]
+        where = self._updating.assign(order, lists.size, self._bits(), most, self._states)
         given = np.flatnonzero(where >= 0)
-        window, nodes = where[given], queue[given]
-        sort = np.argsort(window, kind="stable")
-        window, nodes = window[sort], nodes[sort]
-        fresh = np.arange(len(window)) - np.searchsorted(window, window)
-        place = self._slots[window] + fresh
-        for name in ("base", "slack"):
-            self._slot[name][window, place] = self._nodes.columns[name][nodes]
-        self._slot["node"][window, place] = nodes
-        self._slot["boxes"][window, place] = (
-            self._nodes.columns["mid"][nodes] - self._nodes.columns["start"][nodes]
-        )
+        given = given[np.argsort(where[given], kind="stable")]
+        window, mine = where[given], queue[given]
+        place = lists.slots[window] + np.arange(len(window)) - np.searchsorted(window, window)
+        column = nodes.columns
+        lists.node[window, place] = mine
+        lists.base[window, place] = column["base"][mine]
+        lists.boxes[window, place] = column["mid"][mine] - column["start"][mine]
+        lists.slack[window, place] = column["slack"][mine]
         with np.errstate(over="ignore"):
-            self._run.expand(
-                *(self._state, self._weight, self._size, self._used, self._mask, window, place),
-                *(self._nodes.columns["most"][nodes], self._nodes.pmf[nodes]),
-            )
-        np.add.at(self._slots, window, 1)
+            self._updating.expand(lists, window, place, most[given], nodes.pmf[mine])
+        np.add.at(lists.slots, window, 1)
         self._stale[window] = 0
-        self._nodes.queue = np.concatenate([queue[where < 0], self._nodes.queue[len(queue) :]])
+        nodes.queue = np.concatenate([queue[where < 0], nodes.queue[len(queue) :]])
 
     def _merge(self) -> None:
         """Merge the windows with the shortest lists while the product fits."""
-        bits = self._bits()
-        heap = [(int(self._size[w]), int(w)) for w in np.flatnonzero(self._slots)]
+        lists, bits = self._lists, self._bits()
+        heap = [(int(lists.size[w]), int(w)) for w in np.flatnonzero(lists.slots)]
         heapq.heapify(heap)
         while len(heap) > 1:
             size, a = heapq.heappop(heap)
             other, b = heap[0]
-            if size * other > self._states or bits[a] + bits[b] > 64:
+            if size * other > self._states or bits[a] + bits[b] > SLOTS:
                 break
             with np.errstate(over="ignore"):
-                self._run.product(
-                    *(a, b, self._state, self._weight, self._size, self._slots),
-                    *(self._used, self._mask),
-                )
-            here, there = int(self._slots[a]), int(self._slots[b])
-            for column in self._slot.values():
+                self._updating.product(a, b, lists)
+            here, there = int(lists.slots[a]), int(lists.slots[b])
+            for column in lists.columns:
                 column[a, here : here + there] = column[b, :there]
-            self._slots[a] += there
+            lists.slots[a] += there
             bits[a] += bits[b]
-            self._slots[b] = self._used[b] = self._state[b, 0] = self._stale[a] = 0
-            self._size[b] = self._weight[b, 0] = 1
-            heapq.heapreplace(heap, (int(self._size[a]), a))
+            lists.slots[b] = lists.used[b] = lists.state[b, 0] = self._stale[a] = 0
+            lists.size[b] = lists.weight[b, 0] = 1
+            heapq.heapreplace(heap, (int(lists.size[a]), a))
 
     def _spread_work(self, loop: Any, *args: Any) -> None:
         """Run a loop over all windows, in threads where it is compiled."""
-        windows = len(self._size)
+        windows = len(self._stale)
         if self._pool is None:
             with np.errstate(over="ignore"):
-                loop(0, windows, *args)
+                loop(0, windows, self._lists, *args)
             return
         ends = [windows * i // (4 * self._threads) for i in range(4 * self._threads + 1)]
-        list(self._pool.map(lambda a, b: loop(a, b, *args), ends[:-1], ends[1:]))
+        list(self._pool.map(lambda a, b: loop(a, b, self._lists, *args), ends[:-1], ends[1:]))
