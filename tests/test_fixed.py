@@ -22,6 +22,7 @@ from thinveil.language.claims import claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
 from thinveil.language.schema import Grid, Schema
+from worlds import ranges
 
 DATA = thinveil.people(40)
 SCHEMA = Schema((Grid("x", lower=0, upper=9),))
@@ -68,18 +69,24 @@ def test_settings_that_make_no_sense_are_refused() -> None:
             thinveil.audit(DATA, **settings)
 
 
+def heard(made: FixedTally, values: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Tell a tally as many answers as it wants, at a loss of 1e-10 each."""
+    drawn = made.repeats()
+    many = len(drawn)
+    batch = ranges([0] * many, [0] * many, [1] * many, range(3, 3 + many), repeats=drawn)
+    return made.add(batch, Answers(values, drawn, 1e-10))
+
+
 def test_repetitions_are_planned_from_the_wanted_error() -> None:
-    """44 equal answers settle a question at 1e-6 over a whole reconstruction (NOTES, 4)."""
+    """44 equal answers settle a question at 1e-6 over a whole table (docs/errata.md, 3)."""
     binary = tally("idp-binary", error=1e-6, expected=3_983_176, test="identical")
     binary.begin(np.ones(3, np.bool_))
-    threshold = np.array([4, 5, 6])
     assert binary.repeats().tolist() == [1, 1, 1]  # the first answer shows what one costs
-    settled, _ = binary.add(threshold, Answers(np.zeros(3), 1, 1e-10), binary.repeats())
+    settled, _ = heard(binary, np.zeros(3))
     assert not settled.any()
-    drawn = binary.repeats()
-    assert drawn.tolist() == [44, 44, 44]
+    assert binary.repeats().tolist() == [44, 44, 44]
     rows = np.concatenate([np.zeros(44), np.ones(44), np.arange(44) % 2])
-    settled, zones = binary.add(threshold, Answers(rows, drawn, 1e-10), drawn)
+    settled, zones = heard(binary, rows)
     assert settled.all()
     assert zones == [BELOW, ABOVE, NOISY]
 
@@ -90,14 +97,14 @@ def test_the_direction_stays_hidden() -> None:
     assert noisy.repeats().tolist() == [PAPER_PSI_REPEATS] * 2
     rng = np.random.default_rng(5)
     values = np.concatenate([1 + rng.laplace(0, 1e10, 1000), rng.laplace(0, 2e10, 1000)])
-    _, zones = noisy.add(np.array([3, 4]), Answers(values, noisy.repeats(), 1e-10), noisy.repeats())
+    _, zones = heard(noisy, values)
     assert zones == [BELOW, NOISY]
 
 
 def test_too_many_repeats_are_no_usable_difference() -> None:
     mean = tally("idp-noisy", test="mean", most_repeats=50)
     mean.begin(np.ones(1, np.bool_))
-    mean.add(np.array([3]), Answers(np.ones(1), 1, 1e-10), mean.repeats())
+    heard(mean, np.ones(1))
     with pytest.raises(Undecided, match="no usable difference"):
         mean.repeats()
 
@@ -106,7 +113,7 @@ def test_an_unrounded_answer_of_a_rounded_mechanism_is_an_error() -> None:
     binary = tally("idp-binary", test="identical", repeats=2)
     binary.begin(np.ones(1, np.bool_))
     with pytest.raises(EvidenceError, match="0 or 1"):
-        binary.add(np.array([3]), Answers(np.array([0.0, 0.5]), 2, 1e-10), binary.repeats())
+        heard(binary, np.array([0.0, 0.5]))
 
 
 @pytest.mark.parametrize(

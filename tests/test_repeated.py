@@ -161,7 +161,7 @@ def settle(
             repeats=repeats,
         ).stamped(KEY, epsilon)
         asked += int(repeats[0])
-        settled, zones = tally.add(batch.threshold, curator.answer(batch), repeats)
+        settled, zones = tally.add(batch, curator.answer(batch))
         if settled[0]:
             assert drawn(curator) == asked <= care.most_repeats
             return zones[0], asked
@@ -212,7 +212,7 @@ def test_the_error_of_one_test_is_no_larger_than_allowed(name: str, error: float
             repeats = tally.repeats()
             batch = ranges([0] * left, [-1] * left, [count] * left, [b] * left, repeats=repeats)
             answers = curator.answer(batch.stamped(KEY, epsilon))
-            settled, zones = tally.add(batch.threshold, answers, repeats)
+            settled, zones = tally.add(batch, answers)
             wrong -= int((np.array(zones)[settled] == zone_of(claim, count, b)).sum())
             tally.keep(~settled)
             left -= int(settled.sum())

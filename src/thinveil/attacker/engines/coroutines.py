@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care, risky
-from thinveil.attacker.evidence.likelihood import zones
-from thinveil.attacker.evidence.rephrasing import varied
-from thinveil.attacker.evidence.sequential import settling
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.sequential import Settling, settling, until_sure
 from thinveil.attacker.terms import NOISY, Attack, Axis, Question, Rules, Search, scaled
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Cells, Codes, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, QueryBatch
 
 _T = TypeVar("_T")
 
@@ -26,7 +24,7 @@ _T = TypeVar("_T")
 def exceeds(rules: Rules, low: int, high: int, t: int, most: int | None = None) -> Search[bool]:
     """Tell whether the range, which holds at most `most` records, holds more than t.
 
-    One question for every n >= 2k (NOTES, section 1): the upper boundary where it exists,
+    One question is enough for every n >= 2k: the upper boundary where it exists,
     else the lower one. Where the direction is hidden it may take a few more.
     """
     if rules.hidden:
@@ -98,111 +96,76 @@ def side_by_side(
             far (None where a search still runs).
         care: How sure decisions must be, where single answers do not tell.
     """
-    results: list[Any] = []
-    running: list[tuple[int, Work]] = []
-    asked: list[Question] = []
-    settled = total = 0
-    for number, each in enumerate(work):
-        results.append(None)
-        total += each.weight
-        try:
-            asked.append(next(each.search))
-            running.append((number, each))
-        except StopIteration as stop:
-            results[number] = stop.value
-            settled += each.weight
-    senders = [each.search.send for _, each in running]
-    cell = np.array([each.cell for _, each in running], np.int64)
-    column = np.array([each.axis.column for _, each in running], np.int64)
-    width = np.array([each.axis.width for _, each in running], np.int64)
-    if not facts.claim.reads_exactly:
-        waiting = _Waiting(results, running, asked, cell, column, width, settled, total)
-        yield from _repeated(facts, cells, waiting, about, care or Care())
-        return results
-    while running:
-        batch = _batch(cells, cell, column, width, asked, about(settled / total, results))
-        answers = yield batch
-        asked = []
-        ask = asked.append
-        ended = []
-        told = zip(senders, zones(facts.claim, answers), strict=True)
-        for place, (send, zone) in enumerate(told):
+    care = care or Care()
+    rounds = _Rounds(cells, work, about, settling(facts, care))
+    yield from until_sure(facts, care, rounds)
+    return rounds.results
+
+
+class _Rounds:
+    """Searches that wait for an answer, and what each of them asked. Conforms to `Inquiry`."""
+
+    def __init__(
+        self,
+        cells: Cells,
+        work: Iterable[Work],
+        about: Callable[[float, list[Any]], About],
+        tally: Settling,
+    ) -> None:
+        self.results: list[Any] = []
+        self._cells, self._about, self._tally = cells, about, tally
+        self._running: list[tuple[int, Work]] = []
+        self._asked: list[Question] = []
+        self._settled = self._total = 0
+        for number, each in enumerate(work):
+            self.results.append(None)
+            self._total += each.weight
             try:
-                ask(send(zone))
+                self._asked.append(next(each.search))
+                self._running.append((number, each))
             except StopIteration as stop:
-                number, each = running[place]
-                results[number] = stop.value
-                settled += each.weight
+                self._end(number, each, stop.value)
+        self._senders = [each.search.send for _, each in self._running]
+        where = [(each.cell, each.axis.column, each.axis.width) for _, each in self._running]
+        self._where = np.array(where, np.int64).reshape(-1, 3)
+        tally.begin(np.ones(len(where), np.bool_))
+
+    def _end(self, number: int, work: Work, result: Any) -> None:
+        self.results[number] = result
+        self._settled += work.weight
+
+    @property
+    def running(self) -> bool:
+        return len(self._running) > 0
+
+    def ask(self) -> QueryBatch:
+        flat = np.fromiter(chain.from_iterable(self._asked), np.int64, 3 * len(self._asked))
+        low, high, threshold = np.ascontiguousarray(flat.reshape(-1, 3).T)
+        cell, column, width = np.ascontiguousarray(self._where.T)
+        if (width != 1).any():
+            low, high = scaled(low, width), scaled(high, width)
+        about = self._about(self._settled / self._total, self.results)
+        repeats = self._tally.repeats()
+        return QueryBatch(
+            self._cells, cell, column, low, high, threshold, repeats=repeats, about=about
+        )
+
+    def learn(self, batch: QueryBatch, answers: Answers) -> None:
+        decided, zone = self._tally.add(batch, answers)
+        ended = []
+        for place in np.flatnonzero(decided).tolist():
+            try:
+                self._asked[place] = self._senders[place](zone[place])
+            except StopIteration as stop:
+                self._end(*self._running[place], stop.value)
                 ended.append(place)
         if ended:
-            keep = np.ones(len(running), np.bool_)
+            keep = np.ones(len(decided), np.bool_)
             keep[ended] = False
-            cell, column, width = cell[keep], column[keep], width[keep]
-            gone = set(ended)
-            senders = [each for place, each in enumerate(senders) if place not in gone]
-            running = [each for place, each in enumerate(running) if place not in gone]
-    return results
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Searches that wait for an answer, and what each of them asked."""
-
-    results: list[Any]
-    running: list[tuple[int, Work]]
-    asked: list[Question]
-    cell: Codes
-    column: Codes
-    width: Codes
-    settled: int
-    total: int
-
-
-def _repeated(
-    facts: PublicFacts,
-    cells: Cells,
-    work: _Waiting,
-    about: Callable[[float, list[Any]], About],
-    care: Care,
-) -> Attack[None]:
-    """Run searches whose questions take several answers each; each goes on when it can."""
-    tally = settling(facts, care)
-    tally.begin(np.ones(len(work.running), np.bool_))
-    cached = facts.policies.cache
-    while work.running:
-        told = about(work.settled / work.total, work.results)
-        plain = _batch(cells, work.cell, work.column, work.width, work.asked, risky(told, care))
-        repeats = tally.repeats()
-        asks = varied(facts, plain, repeats, care) if cached else replace(plain, repeats=repeats)
-        answers = yield asks
-        decided, zone = tally.add(plain.threshold, answers, repeats)
-        keep = np.ones(len(work.running), np.bool_)
-        for place in np.flatnonzero(decided).tolist():
-            number, each = work.running[place]
-            try:
-                work.asked[place] = each.search.send(zone[place])
-            except StopIteration as stop:
-                work.results[number] = stop.value
-                work.settled += each.weight
-                keep[place] = False
-        if not keep.all():
             stay = np.flatnonzero(keep).tolist()
-            work.running = [work.running[place] for place in stay]
-            work.asked = [work.asked[place] for place in stay]
-            work.cell, work.column, work.width = (
-                work.cell[keep],
-                work.column[keep],
-                work.width[keep],
-            )
-            tally.keep(keep)
-        tally.begin(decided[keep])
-
-
-def _batch(
-    cells: Cells, cell: Codes, column: Codes, width: Codes, asked: Sequence[Question], about: About
-) -> QueryBatch:
-    flat = np.fromiter(chain.from_iterable(asked), np.int64, 3 * len(asked))
-    low, high, threshold = np.ascontiguousarray(flat.reshape(-1, 3).T)
-    if (width != 1).any():
-        low, high = scaled(low, width), scaled(high, width)
-    return QueryBatch(cells, cell, column, low, high, threshold, about=about)
+            self._running = [self._running[place] for place in stay]
+            self._senders = [self._senders[place] for place in stay]
+            self._asked = [self._asked[place] for place in stay]
+            self._where, decided = self._where[keep], decided[keep]
+            self._tally.keep(keep)
+        self._tally.begin(decided)

@@ -26,7 +26,7 @@ from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError, UsageError
 from thinveil.language.claims import Claim, Post, idp
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Codes, Flags, Floats
+from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 
 PAPER_PSI_REPEATS: Final = 1000
 """How many answers the paper gives psi_m; its proven bound would ask for far more."""
@@ -282,6 +282,8 @@ def noise_test(claim: Claim, name: str) -> NoiseTest:
 class FixedTally:
     """Settles every question by one test on m answers. Conforms to `Settling`.
 
+    The first answer of a run only shows what an answer costs; from then on m is known.
+
     Args:
         facts: What is public.
         care: The test, the number of answers (where the user gave one), and the error.
@@ -291,62 +293,57 @@ class FixedTally:
         self._claim = facts.claim
         self._care = care
         self._test = noise_test(facts.claim, care.test)
+        self._given = care.repeats  # m, where it does not follow from the error
+        if care.test == "psi" and care.repeats is None:
+            self._given = PAPER_PSI_REPEATS
         self._epsilon: float | None = None
         self._nats = 0.0
-        self._asked = np.empty(0, np.int64)
+        self._rows = 0
         self._planned: tuple[float, float, int] | None = None
 
     def begin(self, fresh: Flags) -> None:
-        """Start new tests in the given rows; all others go on."""
-        if len(fresh) != len(self._asked):
-            self._asked = np.zeros(len(fresh), np.int64)
-        self._asked[fresh] = 0
+        """Start new tests in the given rows; no test ever goes on."""
+        self._rows = len(fresh)
         self._nats = self._care.nats(int(np.count_nonzero(fresh)))
 
     def keep(self, rows: Flags) -> None:
         """Forget the tests of all other rows."""
-        self._asked = self._asked[rows]
+        self._rows = int(np.count_nonzero(rows))
 
-    def _repeats(self) -> int:
-        """Return m, as given or as planned from the error that a decision may have."""
-        care = self._care
-        if care.repeats is not None:
-            return care.repeats
-        if care.test == "psi":
-            return PAPER_PSI_REPEATS
-        assert self._epsilon is not None
+    def _plan(self, epsilon: float) -> int:
+        """Return m by the error that a decision may have."""
         known = self._planned
-        if known is None or known[1] != self._epsilon or known[0] < self._nats:
+        if known is None or known[1] != epsilon or known[0] < self._nats:
             ahead = self._nats + 0.1  # planned a little ahead, not anew for every round
             try:
-                m = repetitions(self._test, math.exp(-ahead), self._epsilon)
+                m = repetitions(self._test, math.exp(-ahead), epsilon)
             except EvidenceError:
-                raise undecided(care) from None
-            known = self._planned = ahead, self._epsilon, m
+                raise undecided(self._care) from None
+            known = self._planned = ahead, epsilon, m
         return known[2]
 
     def repeats(self) -> Codes:
         """Return how many answers each question wants now."""
-        one = self._epsilon is None and self._care.repeats is None and self._care.test != "psi"
-        m = 1 if one else self._repeats()
+        m = self._given
+        if m is None:
+            m = 1 if self._epsilon is None else self._plan(self._epsilon)
         if m > self._care.most_repeats:
             raise undecided(self._care)
-        return np.full(len(self._asked), m)
+        return np.full(self._rows, m)
 
-    def add(self, threshold: Codes, answers: Answers, drawn: Codes) -> tuple[Flags, list[int]]:
+    def add(self, batch: QueryBatch, answers: Answers) -> tuple[Flags, list[int]]:
         """Weigh answers; return which questions are settled, and the zone of each."""
         values, epsilon = answers.values, answers.epsilon
         check_rounded(self._claim, values)
-        m = int(drawn[0])
-        self._asked += m
+        many, m = batch.questions, int(np.ravel(batch.repeats)[0])
         if epsilon is None:
             raise EvidenceError("a protected answer came back without its cost")
-        priced = self._epsilon is not None or self._care.repeats is not None
+        first = self._epsilon is None
         self._epsilon = float(np.median(epsilon))
-        if not priced and self._care.test != "psi":
-            return np.zeros(len(drawn), np.bool_), [BELOW] * len(drawn)
-        if self._care.repeats is not None or self._care.test == "psi":
-            self._care.misread += len(drawn) * self._test.error(m, float(np.max(epsilon)))
+        if self._given is not None:
+            self._care.misread += many * self._test.error(m, float(np.max(epsilon)))
+        elif first:
+            return np.zeros(many, np.bool_), [BELOW] * many
         rows = values.reshape(-1, m)
         if self._care.test != "identical":
             each = epsilon

@@ -9,6 +9,7 @@ bounded one the attack looks for one first, and asks each of many nested ranges 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -35,6 +36,25 @@ _NESTED: Final = 512
 _FEWEST: Final = 64
 _TAILS: Final = (2, 4, 8, 16)
 _LENGTHS: Final = 4096
+
+
+def leaving(facts: PublicFacts, care: Care, batch: QueryBatch) -> QueryBatch:
+    """Return a batch as it leaves for the curator: in new words, where answers are cached.
+
+    Args:
+        facts: What is public.
+        care: Knows the chance of error planned so far, and which words were used before.
+        batch: The questions, with the number of answers that each wants; one answer for all,
+            as a plain number, tells all there is and leaves as it is.
+    """
+    repeats = batch.repeats
+    if isinstance(repeats, int):
+        return batch
+    batch = replace(batch, about=risky(batch.about, care))
+    if not facts.policies.cache or facts.claim.reads_exactly:
+        return batch
+    assert batch.offsets is None, "unions cannot be put in new words"
+    return varied(facts, batch, repeats, care)
 
 
 def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, care: Care) -> QueryBatch:

@@ -1,29 +1,82 @@
-"""Asking until it is sure enough: repeated questions, weighed answer by answer.
+"""Asking until it is sure enough: questions are repeated and weighed answer by answer.
 
-Each question is a sequential likelihood-ratio test between the few laws that its answers can
-follow. It ends as soon as one zone leads all others by as many nats as the attack's share
-of error asks for, so easy questions cost a few answers and hard ones more.
+`until_sure` is the one loop behind all engines: ask, weigh, ask again what is not sure yet.
+Where zones are to be told apart, each question is a sequential likelihood-ratio test (Wald's)
+between the few laws that its answers can follow. It ends as soon as one zone leads all others
+by as many nats as the attack's share of error asks for, so easy questions cost a few answers
+and hard ones more.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care, risky, undecided
+from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care, undecided
 from thinveil.attacker.evidence.likelihood import Laws, weighed, zones
 from thinveil.attacker.evidence.noise_tests import FixedTally
-from thinveil.attacker.evidence.rephrasing import varied
+from thinveil.attacker.evidence.rephrasing import leaving
 from thinveil.attacker.terms import Attack
+from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers, Codes, Flags, QueryBatch
 
+_TELLING: Final = 0.5  # nats of a lead from which on it shows how fast evidence grows
+_BEYOND: Final = 1.05  # a little more than the gap, so that another round is seldom needed
+
+
+class Inquiry(Protocol):
+    """Something that is found out by asking until it is sure: ask, then tell."""
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is not sure enough yet."""
+        ...
+
+    def ask(self) -> QueryBatch:
+        """Return the questions worth asking now, and how many answers each wants."""
+        ...
+
+    def learn(self, batch: QueryBatch, answers: Answers) -> None:
+        """Weigh the answers to the questions that were asked last."""
+        ...
+
+
+def until_sure(facts: PublicFacts, care: Care, inquiry: Inquiry) -> Attack[None]:
+    """Ask, weigh, and ask again, until an inquiry is sure enough."""
+    while inquiry.running:
+        batch = inquiry.ask()
+        answers = yield leaving(facts, care, batch)
+        inquiry.learn(batch, answers)
+
+
+def answers_for(
+    gap: Any, nats: Any, answers: Any = 1, *, share: float = 1.0, least: Any = 1, most: Any
+) -> Codes:
+    """Return how many further answers would about close a gap of evidence.
+
+    Args:
+        gap: How many nats are missing.
+        nats: How many nats tell by how fast evidence grows: so many came, or are expected.
+        answers: From so many answers; no nats at all want as many answers as there may be.
+        share: The part of the gap that is to be closed now.
+        least: The fewest answers that are worth a round.
+        most: The most answers that there may be; it has the last word.
+    """
+    with np.errstate(divide="ignore"):
+        wanted = np.ceil(share * gap * answers / nats)
+    more: Codes = np.minimum(np.maximum(wanted, least), most).astype(np.int64)
+    return more
+
 
 class Settling(Protocol):
-    """Settles many repeated questions at once. Conforms: `Tally`, `noise_tests.FixedTally`."""
+    """Settles the zones of many questions at once.
+
+    Conforms: `Single`, `Tally`, `noise_tests.FixedTally`.
+    """
 
     def begin(self, fresh: Flags) -> None:
         """Start new tests in the given rows; all others go on."""
@@ -33,13 +86,34 @@ class Settling(Protocol):
         """Forget the tests of all other rows."""
         ...
 
-    def repeats(self) -> Codes:
+    def repeats(self) -> int | Codes:
         """Return how many further answers each question wants."""
         ...
 
-    def add(self, threshold: Codes, answers: Answers, drawn: Codes) -> tuple[Flags, list[int]]:
+    def add(self, batch: QueryBatch, answers: Answers) -> tuple[Flags, list[int]]:
         """Weigh further answers; return which questions are settled, and the zone of each."""
         ...
+
+
+class Single:
+    """Takes each answer at its word, where one tells its zone. Conforms to `Settling`."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+
+    def begin(self, fresh: Flags) -> None:
+        """Start anew: there is nothing to remember."""
+
+    def keep(self, rows: Flags) -> None:
+        """Forget rows: there is nothing to forget."""
+
+    def repeats(self) -> int:
+        """Return that one answer is enough."""
+        return 1
+
+    def add(self, batch: QueryBatch, answers: Answers) -> tuple[Flags, list[int]]:
+        """Return that all questions are settled, and the zone of each."""
+        return np.ones(batch.questions, np.bool_), zones(self._claim, answers)
 
 
 class Tally:
@@ -64,13 +138,12 @@ class Tally:
     def begin(self, fresh: Flags) -> None:
         """Start new tests in the given rows; all others go on."""
         if len(fresh) != len(self._asked):
-            shape = (len(fresh), len(self._zone))
-            self._loglik = np.zeros(shape)
-            self._asked = np.zeros(len(fresh), np.int64)
-            self._nats, self._lead = np.zeros(len(fresh)), np.zeros(len(fresh))
-        self._loglik[fresh] = 0.0
-        self._asked[fresh] = 0
-        self._lead[fresh] = 0.0
+            many = len(fresh)
+            self._loglik = np.zeros((many, len(self._zone)))
+            self._asked = np.zeros(many, np.int64)
+            self._nats, self._lead = np.zeros(many), np.zeros(many)
+        for each in (self._loglik, self._asked, self._lead):
+            each[fresh] = 0
         nats = self._care.nats(int(np.count_nonzero(fresh)))
         self._nats[fresh] = nats + math.log(len(self._zone) - 1)
 
@@ -80,33 +153,31 @@ class Tally:
         self._nats, self._lead = self._nats[rows], self._lead[rows]
 
     def repeats(self) -> Codes:
-        """Return how many further answers each question wants."""
-        first = self._laws.first
-        gap = np.maximum(self._nats - self._lead, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.ceil(1.05 * gap * self._asked / self._lead)
-        needed = np.where(self._lead > 0.5, needed, np.inf)
-        more = np.minimum(np.maximum(needed, max(1, first // 8)), self._asked)
-        more = np.where(self._asked == 0, first, more)
-        left = np.maximum(self._care.most_repeats - self._asked, 1)
-        return np.minimum(more, left).astype(np.int64)
+        """Return how many further answers each question wants: at most twice what it had."""
+        first, asked = self._laws.first, self._asked
+        more = answers_for(
+            np.maximum(self._nats - self._lead, 0.0),
+            np.where(self._lead > _TELLING, self._lead, 0.0),
+            np.maximum(asked, 1),
+            share=_BEYOND,
+            least=max(1, first // 8),
+            most=asked,
+        )
+        left = np.maximum(self._care.most_repeats - asked, 1)
+        return np.minimum(np.where(asked == 0, first, more), left)
 
-    def add(self, threshold: Codes, answers: Answers, drawn: Codes) -> tuple[Flags, list[int]]:
+    def add(self, batch: QueryBatch, answers: Answers) -> tuple[Flags, list[int]]:
         """Weigh further answers; return which questions are settled, and the zone of each.
-
-        Args:
-            threshold: The threshold of each question.
-            answers: What came back, as rows of repeats or as varied questions in a row.
-            drawn: How many answers each question got.
 
         Raises:
             Undecided: A question has had as many answers as it may have and is not settled.
         """
         claim, records = self._claim, self._records
+        drawn = np.broadcast_to(batch.repeats, batch.threshold.shape)
         self._loglik += weighed(
             claim,
             lambda b: self._laws.counts(claim, b, records),
-            threshold,
+            batch.threshold,
             records,
             answers,
             drawn,
@@ -124,38 +195,42 @@ class Tally:
 
 
 def settling(facts: PublicFacts, care: Care) -> Settling:
-    """Return what settles repeated questions, by the test that the attack is to use."""
-    if care.test == SEQUENTIAL:
-        return Tally(facts, care)
-    return FixedTally(facts, care)
+    """Return what settles questions: single answers, or the test that the attack is to use."""
+    if facts.claim.reads_exactly:
+        return Single(facts.claim)
+    return Tally(facts, care) if care.test == SEQUENTIAL else FixedTally(facts, care)
+
+
+class _Zones:
+    """The zones of a batch; only questions that are not sure yet are asked again."""
+
+    def __init__(self, facts: PublicFacts, batch: QueryBatch, care: Care) -> None:
+        self._batch = batch
+        self._left = np.arange(batch.questions)
+        self._tally = settling(facts, care)
+        self._tally.begin(np.ones(batch.questions, np.bool_))
+        self.found = np.zeros(batch.questions, np.int64)
+
+    @property
+    def running(self) -> bool:
+        return len(self._left) > 0
+
+    def ask(self) -> QueryBatch:
+        part, repeats = self._batch, self._tally.repeats()
+        if len(self._left) < part.questions:
+            part = part.some(self._left)
+        return part if isinstance(repeats, int) else replace(part, repeats=repeats)
+
+    def learn(self, batch: QueryBatch, answers: Answers) -> None:
+        decided, zone = self._tally.add(batch, answers)
+        self.found[self._left[decided]] = np.array(zone, np.int64)[decided]
+        self._left = self._left[~decided]
+        self._tally.keep(~decided)
+        self._tally.begin(np.zeros(len(self._left), np.bool_))
 
 
 def zones_of(facts: PublicFacts, batch: QueryBatch, care: Care) -> Attack[Codes]:
-    """Ask a batch and return the zone of each question.
-
-    Where single answers do not tell, each question is asked again until its zone is sure
-    enough; only those that are not sure yet are asked again.
-    """
-    if facts.claim.reads_exactly:
-        answers = yield batch
-        return np.array(zones(facts.claim, answers), np.int64)
-    found = np.zeros(batch.questions, np.int64)
-    left = np.arange(batch.questions)
-    tally = settling(facts, care)
-    tally.begin(np.ones(batch.questions, np.bool_))
-    while len(left):
-        part = batch if len(left) == batch.questions else batch.some(left)
-        repeats = tally.repeats()
-        part = replace(part, about=risky(part.about, care))
-        if facts.policies.cache:
-            assert part.offsets is None, "unions cannot be put in new words"
-            asks = varied(facts, part, repeats, care)
-        else:
-            asks = replace(part, repeats=repeats)
-        answers = yield asks
-        decided, zone = tally.add(part.threshold, answers, repeats)
-        found[left[decided]] = np.array(zone, np.int64)[decided]
-        left = left[~decided]
-        tally.keep(~decided)
-        tally.begin(np.zeros(len(left), np.bool_))
-    return found
+    """Ask a batch, as often as that takes, and return the zone of each question."""
+    inquiry = _Zones(facts, batch, care)
+    yield from until_sure(facts, care, inquiry)
+    return inquiry.found
