@@ -1,48 +1,65 @@
-"""What the user asked for, in plain words, and what it means for one table."""
+"""What the user asked for, in plain words: the one table of options, and what they mean."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
+from dataclasses import MISSING as NONE
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Final
 
 from thinveil.attacker.engines.unions import STATES, WINDOWS, Thrift
-from thinveil.attacker.evidence.error_budget import MOST_REPEATS, SEQUENTIAL, USUAL_ERROR, Care
+from thinveil.attacker.evidence.error_budget import (
+    MOST_REPEATS,
+    SEQUENTIAL,
+    TESTS,
+    USUAL_ERROR,
+    Care,
+)
 from thinveil.attacker.evidence.noise_tests import noise_test
-from thinveil.attacker.strategies import USUAL, strategy_for
+from thinveil.attacker.strategies import STRATEGIES, USUAL, strategy_for
 from thinveil.attacker.terms import Person
-from thinveil.auditing.schedule import DEFAULT, Fixed, Free, Schedule, exact_epsilon, shared_out
-from thinveil.errors import ThinveilError, UsageError
+from thinveil.auditing.entries import USUAL_CONFIDENCE, Entry, confidence_of, number
+from thinveil.auditing.known import box_of, codes_of
+from thinveil.auditing.known import span as span
+from thinveil.auditing.schedule import (
+    DEFAULT,
+    SPLITS,
+    Fixed,
+    Free,
+    Schedule,
+    exact_epsilon,
+    shared_out,
+)
+from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, POSTS, Claim, claim_named, reduce_group
 from thinveil.language.facts import PublicFacts
-from thinveil.language.plugins import mechanism_names
 from thinveil.language.policies import Policies
-from thinveil.language.schema import LOWEST, MISSING, Attribute, Schema
+from thinveil.language.schema import Schema
 
 ATTACKS: Final = ("attribute", "column", "count", "dataset", "membership", "uniqueness")
 """The names of all attacks, sorted."""
-UNIVERSES: Final = ("bounded", "unbounded")
+UNIVERSES: Final = ("unbounded", "bounded")
 
-USUAL_CONFIDENCE: Final = "0.999"
-"""How sure statements are meant to be, unless told otherwise."""
+_ON_PEOPLE: Final = ("attribute", "count", "membership", "uniqueness")
 
 
-def confidence_of(text: object) -> float:
-    """Read a confidence such as 0.999.
+def _option(usual: Any, *entry: Any, **more: Any) -> Any:
+    """Return a field of the table: what it usually is, and its entry."""
+    told = {"entry": Entry(*entry, **more)}
+    if isinstance(usual, dict):
+        return field(default_factory=dict, metadata=told)
+    return field(default=usual, metadata=told)
 
-    Raises:
-        UsageError: It does not lie between a half and one.
-    """
-    try:
-        value = float(str(text))
-    except ValueError:
-        value = math.nan
-    if not 0.5 <= value < 1:
-        raise UsageError(f"--confidence must be at least 0.5 and below 1, not {text}")
-    return value
+
+def _ours(usual: Any, *entry: Any, **more: Any) -> Any:
+    """Return a field that describes a curator of ours."""
+    return _option(usual, *entry, curators=True, **more)
+
+
+def _for(attacks: tuple[str, ...], usual: Any, *entry: Any, **more: Any) -> Any:
+    """Return a field that some attacks only have a use for."""
+    return _option(usual, *entry, attacks=attacks, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +105,79 @@ class Options:
         confidence: How sure intervals and bounds are; a number as text.
     """
 
-    mechanism: str = "idp"
-    k: int = 1
-    offset: str | None = None
-    post: str | None = None
-    epsilons: tuple[str, ...] = ()
-    epsilon_per_query: str | None = None
-    epsilon: str | None = None
-    split: str | None = None
-    answers: int | None = None
-    cap: str | None = None
-    min_epsilon: str | None = None
-    max_queries: int | None = None
-    cache: bool = False
-    universe: str = "unbounded"
-    strategy: str = USUAL
-    effort: int | None = None
-    windows: int | None = None
-    boxes_only: bool = False
-    attack: str = "dataset"
-    columns: tuple[str, ...] = ()
-    people: tuple[Mapping[str, str], ...] = ()
-    priors: Mapping[str, str] = field(default_factory=dict)
-    precision: Mapping[str, str] = field(default_factory=dict)
-    order: tuple[str, ...] = ()
-    seed: int = 0
-    error: str = str(USUAL_ERROR)
-    most_repeats: int = MOST_REPEATS
-    test: str | None = None
-    repeats: int | None = None
-    present: bool = False
-    force: bool = False
-    trials: int = 0
-    confidence: str = USUAL_CONFIDENCE
+    mechanism: str = _ours(
+        "idp", f"One of {', '.join(MECHANISMS)}; or a plug-in's.", "text", "NAME"
+    )
+    k: int = _ours(1, "The group size of IDP.", "whole")
+    offset: str | None = _ours(None, "Noise at scale (A + sensitivity) / epsilon.", "number", "A")
+    post: str | None = _ours(None, "Round noisy answers.", choices=POSTS)
+    universe: str = _ours("unbounded", choices=UNIVERSES)
+    min_epsilon: str | None = _ours(None, "Refuse answers with a smaller share.", "number", "EPS")
+    max_queries: int | None = _ours(None, "Give at most so many answers.", "whole", "N")
+    cache: bool = _ours(False, "Give the same question the same answer, charged once.", "flag")
+    epsilons: tuple[str, ...] = _ours(
+        (), "The original Group IDP losses, for the run.", "numbers", "E1,..,EK"
+    )
+    epsilon_per_query: str | None = _option(
+        None, "Claimed loss of each answer. [1e-10]", "number", "EPS"
+    )
+    epsilon: str | None = _option(None, "Claimed loss of all answers together.", "number", "EPS")
+    split: str | None = _option(None, "How --epsilon is shared. [shrinking]", choices=SPLITS)
+    answers: int | None = _option(None, "Over how many, for --split equal.", "whole", "N")
+    cap: str | None = _option(None, "Refuse what would pass this claimed loss.", "number", "EPS")
+    strategy: str = _option(
+        USUAL,
+        "How to search; adaptive has the fewest rounds, for databases and services.",
+        choices=tuple(STRATEGIES),
+    )
+    effort: int | None = _option(None, "Thrifty: hypotheses in a window. [1024]", "whole", "N")
+    windows: int | None = _option(None, "Thrifty: windows side by side. [512]", "whole", "N")
+    boxes_only: bool = _option(False, "Thrifty: no unions of boxes.", "flag")
+    attack: str = _option("dataset", choices=ATTACKS)
+    columns: tuple[str, ...] = _for(
+        ("attribute", "column"),
+        (),
+        "A column to find (column, attribute).",
+        "names",
+        flag="--column",
+        repeated=True,
+    )
+    people: tuple[Mapping[str, str], ...] = _for(_ON_PEOPLE, (), kind="people", flag="--known")
+    present: bool = _for(
+        ("uniqueness",), False, "Uniqueness: the person is known to be there.", "flag"
+    )
+    priors: Mapping[str, str] = _for(
+        ("attribute",), {}, "Believed bounds.", "pairs", "COLUMN=LOW..HIGH", flag="--prior"
+    )
+    precision: Mapping[str, str] = _for(
+        ("attribute", "column", "dataset"), {}, "A coarser step.", "pairs", "COLUMN=STEP"
+    )
+    order: tuple[str, ...] = _for(
+        ("dataset",), (), "The order of attributes, or its beginning.", "names", "A,B,.."
+    )
+    seed: int = _ours(0, "The seed of the noise.", "whole")
+    error: str = _option(
+        str(USUAL_ERROR),
+        "Chance of any error in a whole attack, where answers must be repeated.",
+        "number",
+        "P",
+    )
+    most_repeats: int = _option(
+        MOST_REPEATS, "Answers to one question before it counts as undecidable.", "whole"
+    )
+    test: str | None = _option(None, "How repeated answers are read.", choices=TESTS)
+    repeats: int | None = _option(None, "Answers that the test gets. [planned]", "whole", "M")
+    force: bool = _option(False, "Go ahead with more than ten million queries.", "flag")
+    trials: int = _option(
+        0,
+        "Trials of membership, on the table and neighbours. [2000 with --report, else 0]",
+        "whole",
+        "N",
+        quiet=True,
+    )
+    confidence: str = _option(
+        USUAL_CONFIDENCE, "How sure intervals and bounds are.", "number", "SHARE"
+    )
 
     def __post_init__(self) -> None:
         if type(self.k) is not int or type(self.seed) is not int:
@@ -130,52 +187,50 @@ class Options:
                 f"there is no attack {self.attack!r}; choose from {', '.join(ATTACKS)}"
             )
         if self.universe not in UNIVERSES:
-            raise UsageError(f"the universe is one of {', '.join(UNIVERSES)}")
+            raise UsageError(f"the universe is one of {', '.join(sorted(UNIVERSES))}")
         self.care()
-        self.strategy_for(self.claim())
+        claim = self.claim()
+        self.strategy_for(claim)
         self.thrift()
-        if self.claim().k is None and self.k != 1:
+        if claim.k is None and self.k != 1:
             raise UsageError(f"--k: the mechanism {self.mechanism} has no group size")
         if self.epsilons and self.k not in (1, len(self.epsilons)):
             raise UsageError(f"--epsilons stands for k = {len(self.epsilons)}, --k says {self.k}")
-        self.schedule(self.claim())
+        self.schedule(claim)
         self.cap_value()
         self.policies()
         confidence_of(self.confidence)
         if type(self.trials) is not int or self.trials < 0 or self.trials == 1:
             raise UsageError("--trials must be a whole number: 0, or at least 2 for two worlds")
-        needs_people = self.attack in ("attribute", "count", "membership", "uniqueness")
-        if needs_people and not any(self.people) and not self.trials_only:
+        self._check_attack()
+
+    def _check_attack(self) -> None:
+        """Refuse an attack that lacks something, and what it has no use for."""
+        if self.attack in _ON_PEOPLE and not any(self.people) and not self.trials_only:
             raise UsageError(
                 f"the attack {self.attack} needs something known: --known COLUMN=VALUE"
                 + ("" if self.attack == "count" else " or --people FILE")
             )
-        if self.people and not needs_people:
-            raise UsageError(f"the attack {self.attack} has no use for what is known of people")
         if self.attack == "count" and len(self.people) > 1:
             raise UsageError("the attack count takes one predicate")
         if self.attack == "column" and not self.columns:
             raise UsageError("the attack column needs --column NAME")
-        if self.columns and self.attack not in ("attribute", "column"):
-            raise UsageError(f"the attack {self.attack} has no use for --column")
+        for name, entry in TABLE.items():
+            if entry.attacks and self.attack not in entry.attacks and getattr(self, name):
+                fit = " and ".join(entry.attacks)
+                raise UsageError(
+                    f"{flag_of(name)}: the attack {self.attack} has no use for it, only {fit} do"
+                )
         if len(set(self.columns)) != len(self.columns):
             raise UsageError("--column: a column is given twice")
-        if self.present and self.attack != "uniqueness":
-            raise UsageError("--present matters to the attack uniqueness only")
-        if self.order and self.attack != "dataset":
-            raise UsageError("an order of attributes matters to the attack dataset only")
-        if self.priors and self.attack != "attribute":
-            raise UsageError("prior bounds matter to the attack attribute only")
-        if self.precision and self.attack in ("count", "membership", "uniqueness"):
-            raise UsageError(f"the attack {self.attack} finds no values, so it has no precision")
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Options:
         """Read options back from JSON."""
-        known = {each.name for each in fields(Options)}
-        values = {name: value for name, value in plain.items() if name in known}
-        for name in ("epsilons", "columns", "people", "order"):
-            values[name] = tuple(values.get(name, ()))
+        values = {name: value for name, value in plain.items() if name in TABLE}
+        for name, value in values.items():
+            if isinstance(value, list):
+                values[name] = tuple(value)
         return Options(**values)
 
     @property
@@ -298,7 +353,11 @@ class Options:
 
     def box_of(self, facts: PublicFacts) -> dict[int, tuple[int, int]]:
         """Return the predicate of a count as a box."""
-        return _box(facts, self.people[0])
+        return box_of(facts, self.people[0])
+
+    def codes_of_people(self, facts: PublicFacts) -> list[Person]:
+        """Return what is known about people in codes, the same columns for all."""
+        return codes_of(facts, self.people)
 
     def widths(self, schema: Schema) -> dict[int, int]:
         """Return, for columns at a coarser precision, how many steps it spans."""
@@ -307,126 +366,24 @@ class Options:
             for name, step in self.precision.items()
         }
 
-    def codes_of_people(self, facts: PublicFacts) -> list[Person]:
-        """Return what is known about people in codes, the same columns for all."""
-        people: list[Person] = []
-        for number, who in enumerate(self.people, start=1):
-            person = {}
-            for name, text in who.items():
-                column = facts.schema.column(name)
-                person[column] = _code(facts, column, text, number)
-            if people and person.keys() != people[0].keys():
-                raise UsageError(f"person {number}: the same columns must be known of all people")
-            people.append(person)
-        return people
+    def believed(self, schema: Schema) -> dict[int, tuple[int, int]]:
+        """Return, for columns with prior bounds, these in codes."""
+        return {
+            schema.column(name): span(schema[schema.column(name)], text)
+            for name, text in self.priors.items()
+        }
 
 
-def own_settings(facts: PublicFacts) -> dict[str, Any]:
-    """Return the settings that a target's own facts stand for.
-
-    A claim that no name stands for gives none: the facts themselves decide.
-    """
-    claim, policies = facts.claim, facts.policies
-    rules = {
-        "min_epsilon": None if policies.min_epsilon is None else repr(policies.min_epsilon),
-        "max_queries": policies.max_queries,
-        "cache": policies.cache,
-    }
-    offset, post = claim.offset or None, None if claim.post == "none" else claim.post
-    for name in mechanism_names():
-        if name not in MECHANISMS and not claim.name.startswith(name):
-            continue  # a plug-in that has nothing to do with it is not loaded
-        with suppress(ThinveilError):
-            if claim_named(name, claim.k or 1, claim.universe, offset=offset, post=post) == claim:
-                return {
-                    "mechanism": name,
-                    "k": claim.k or 1,
-                    "offset": None if offset is None else repr(offset),
-                    "post": post,
-                    "universe": claim.universe,
-                    **rules,
-                }
-    return rules
+TABLE: Final[Mapping[str, Entry]] = {each.name: each.metadata["entry"] for each in fields(Options)}
+"""All options by name, in the order in which help shows them. A new one is one entry above."""
 
 
-def number(text: object, what: str) -> float:
-    """Read a plain number.
-
-    Raises:
-        UsageError: It is none.
-    """
-    try:
-        value = float(str(text))
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(f"{what} must be a number")
-    return value
+def flag_of(name: str) -> str:
+    """Return the name of an option on the command line."""
+    return TABLE[name].flag or "--" + name.replace("_", "-")
 
 
-def _code(facts: PublicFacts, column: int, text: str, number: int = 1) -> int:
-    """Return the code of something known; what the attacker knows may be shown to him."""
-    attribute = facts.schema[column]
-    if attribute.missing and text == "":
-        return MISSING
-    if text == "":
-        raise UsageError(
-            f"person {number}, column {attribute.name!r}: nothing is given; the same columns must "
-            "be known of all people, and values of this one cannot be missing"
-        )
-    try:
-        code = attribute.encode(text)
-    except ValueError as error:
-        raise UsageError(
-            f"person {number}, column {attribute.name!r}: the known value is {error}"
-        ) from None
-    if facts.claim.universe == "bounded" and not _inside(attribute, code):
-        raise UsageError(
-            f"person {number}, column {attribute.name!r}: the known value lies outside the bounds"
-        )
-    return code
-
-
-def _inside(attribute: Attribute, code: int) -> bool:
-    assert attribute.lower is not None
-    assert attribute.upper is not None
-    return attribute.lower <= code <= attribute.upper
-
-
-def span(attribute: Attribute, text: str) -> tuple[int, int]:
-    """Read "low..high", both ends included; ends between two steps are moved outwards."""
-    low, dots, high = text.partition("..")
-    try:
-        if not dots:
-            raise ValueError("two values with .. between them are needed")
-        span = attribute.around(low.strip())[0], attribute.around(high.strip())[1]
-    except ValueError as error:
-        raise UsageError(f"column {attribute.name!r}: cannot read LOW..HIGH: {error}") from None
-    if span[0] > span[1]:
-        raise UsageError(f"column {attribute.name!r}: LOW is above HIGH")
-    return span
-
-
-def _box(facts: PublicFacts, predicate: Mapping[str, str]) -> dict[int, tuple[int, int]]:
-    """Read a predicate of single values and of ranges written as low..high."""
-    box = {}
-    for name, text in predicate.items():
-        column = facts.schema.column(name)
-        attribute = facts.schema[column]
-        if ".." in text and attribute.kind != "category":
-            low, high = span(attribute, text)
-            box[column] = (max(low, LOWEST), high + 1)
-        else:
-            code = _code(facts, column, text)
-            box[column] = (code, code + 1)
-    return box
-
-
-def people_of(
-    known: Mapping[str, object] | Sequence[Mapping[str, object]],
-) -> tuple[Mapping[str, str], ...]:
-    """Return one person or many as plain options: text for every value, "" for missing."""
-    many = [known] if isinstance(known, Mapping) else known
-    return tuple(
-        {name: "" if value is None else str(value) for name, value in who.items()} for who in many
-    )
+def usual(name: str) -> Any:
+    """Return what an option is unless told otherwise."""
+    [found] = [each for each in fields(Options) if each.name == name]
+    return {} if found.default is NONE else found.default

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from thinveil.auditing.options import Options, own_settings, people_of
+from thinveil.auditing.entries import Kind
+from thinveil.auditing.known import people_of
+from thinveil.auditing.options import TABLE, Options
 from thinveil.auditing.sources import opened
 from thinveil.auditing.targets import Target
 from thinveil.curator.tables.dataset import Held
-from thinveil.errors import UsageError
+from thinveil.errors import ThinveilError, UsageError
+from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.facts import PublicFacts
+from thinveil.language.plugins import mechanism_names
 from thinveil.language.policies import NO_POLICIES
 from thinveil.language.schema import Schema
-
-_NUMBERS: Final = (
-    "epsilon", "epsilon_per_query", "cap", "min_epsilon", "offset", "error", "confidence",
-)  # fmt: skip
-"""Settings that are numbers, and kept as text so that none of their digits is lost."""
 
 
 def held_of(source: Any, schema: Schema | None = None, table: str | None = None) -> Held | Target:
@@ -80,39 +80,74 @@ def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
     if "known" in plain:
         if "people" in plain:
             raise UsageError("give known or people, not both")
-        plain["people"] = people_of(plain.pop("known"))
-    elif "people" in plain:
-        plain["people"] = people_of(plain["people"])
-    for name in ("columns", "order", "epsilons"):
-        if name in plain:
-            value = plain[name]
-            if isinstance(value, str):
-                value = value.split(",") if name == "epsilons" else [value]
-            plain[name] = tuple(map(str, value))
-    for name in ("k", "seed", "answers", "max_queries", "most_repeats", "repeats", "trials"):
-        if name in plain:
-            with suppress(TypeError):  # what is no whole number is refused with the rest
-                plain[name] = operator.index(plain[name])
-    for name in ("priors", "precision"):
-        if name in plain:
-            plain[name] = {column: _text(value) for column, value in plain[name].items()}
-    for name in (
-        "epsilon",
-        "epsilon_per_query",
-        "cap",
-        "min_epsilon",
-        "offset",
-        "error",
-        "confidence",
-    ):
-        if plain.get(name) is not None:
-            plain[name] = str(plain[name])
-    unknown = set(plain) - set(Options.__slots__)
-    if unknown:
-        raise UsageError(f"there is no setting {sorted(unknown)[0]!r}")
+        plain["people"] = plain.pop("known")
+    for name, value in plain.items():
+        if name not in TABLE:
+            raise UsageError(f"there is no setting {name!r}")
+        if value is not None:
+            plain[name] = _READ.get(TABLE[name].kind, _as_it_is)(value)
     return plain
 
 
-def _text(value: object) -> str:
-    """Write a value, or a pair of bounds as low..high."""
-    return "..".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _whole(value: Any) -> Any:
+    with suppress(TypeError):  # what is no whole number is refused with the rest
+        return operator.index(value)
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
+def _numbers(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value.split(",") if isinstance(value, str) else value))
+
+
+def _pairs(value: Any) -> dict[str, str]:
+    """Write values, and pairs of bounds as low..high."""
+    return {
+        column: "..".join(map(str, each)) if isinstance(each, (tuple, list)) else str(each)
+        for column, each in value.items()
+    }
+
+
+_READ: Final[Mapping[Kind, Callable[[Any], Any]]] = {
+    "number": str,
+    "whole": _whole,
+    "names": _names,
+    "numbers": _numbers,
+    "pairs": _pairs,
+    "people": people_of,
+}
+
+
+def own_settings(facts: PublicFacts) -> dict[str, Any]:
+    """Return the settings that a target's own facts stand for.
+
+    A claim that no name stands for gives none: the facts themselves decide.
+    """
+    claim, policies = facts.claim, facts.policies
+    rules = {
+        "min_epsilon": None if policies.min_epsilon is None else repr(policies.min_epsilon),
+        "max_queries": policies.max_queries,
+        "cache": policies.cache,
+    }
+    offset, post = claim.offset or None, None if claim.post == "none" else claim.post
+    for name in mechanism_names():
+        if name not in MECHANISMS and not claim.name.startswith(name):
+            continue  # a plug-in that has nothing to do with it is not loaded
+        with suppress(ThinveilError):
+            if claim_named(name, claim.k or 1, claim.universe, offset=offset, post=post) == claim:
+                return {
+                    "mechanism": name,
+                    "k": claim.k or 1,
+                    "offset": None if offset is None else repr(offset),
+                    "post": post,
+                    "universe": claim.universe,
+                    **rules,
+                }
+    return rules

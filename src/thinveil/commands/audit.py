@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,22 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.attacker.evidence.error_budget import TESTS
-from thinveil.attacker.strategies import STRATEGIES, USUAL
-from thinveil.auditing.options import ATTACKS, USUAL_CONFIDENCE, Options, own_settings
-from thinveil.auditing.schedule import SPLITS
+from thinveil.attacker.strategies import USUAL
+from thinveil.auditing.options import TABLE, Options, flag_of
+from thinveil.auditing.settings import own_settings
 from thinveil.auditing.sources import truth_of
 from thinveil.auditing.targets import Target
 from thinveil.auditing.transcript import Transcript
 from thinveil.commands.common import (
-    care_options,
     check_outputs,
     command_line,
     consoles,
     json_option,
-    mechanism_options,
     open_table,
     pairs,
     place_options,
     reading_options,
+    settings,
     write_json,
 )
 from thinveil.curator.database.addresses import shown
@@ -62,69 +60,22 @@ _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
     "show_records", "comparison",
 }  # fmt: skip
-_ITS_OWN = (
-    "mechanism", "k", "offset", "post", "epsilons", "min_epsilon", "max_queries", "cache",
-    "universe", "seed", "inside", "engine",
-)  # fmt: skip
+_ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside", "engine")
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
-_PLAIN_SETTINGS = (
-    "mechanism", "k", "offset", "post", "epsilon_per_query", "epsilon", "split", "answers", "cap",
-    "min_epsilon", "max_queries", "cache", "universe", "strategy", "effort", "windows",
-    "boxes_only", "attack", "seed", "error", "most_repeats", "test", "repeats", "present", "force",
-    "confidence",
-)  # fmt: skip
-"""Options of the command line that are settings as they stand."""
 
 
 @click.command("audit")
 @click.argument("source", required=False)
-@mechanism_options
-@click.option("--epsilons", metavar="E1,..,EK", help="The original Group IDP losses, for the run.")
-@click.option("--epsilon-per-query", metavar="EPS", help="Claimed loss of each answer. [1e-10]")
-@click.option("--epsilon", metavar="EPS", help="Claimed loss of all answers together.")
-@click.option("--split", type=click.Choice(SPLITS), help="How --epsilon is shared. [shrinking]")
-@click.option("--answers", type=int, metavar="N", help="Over how many, for --split equal.")
-@click.option("--cap", metavar="EPS", help="Refuse what would pass this claimed loss.")
-@click.option(
-    "--strategy",
-    type=click.Choice(STRATEGIES),
-    default=USUAL,
-    show_default=True,
-    help="How to search; adaptive has the fewest rounds, for databases and services.",
-)
-@click.option("--effort", type=int, metavar="N", help="Thrifty: hypotheses in a window. [1024]")
-@click.option("--windows", type=int, metavar="N", help="Thrifty: windows side by side. [512]")
-@click.option("--boxes-only", is_flag=True, help="Thrifty: no unions of boxes.")
-@click.option("--attack", type=click.Choice(ATTACKS), default="dataset", show_default=True)
-@click.option("--column", multiple=True, help="A column to find (column, attribute).")
+@settings("mechanism", "columns")
 @click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")
 @click.option("--people", "people_file", metavar="FILE", help="A CSV of what is known of many.")
-@click.option("--present", is_flag=True, help="Uniqueness: the person is known to be there.")
-@click.option("--prior", multiple=True, metavar="COLUMN=LOW..HIGH", help="Believed bounds.")
-@click.option("--precision", multiple=True, metavar="COLUMN=STEP", help="A coarser step.")
-@click.option("--order", metavar="A,B,..", help="The order of attributes, or its beginning.")
+@settings("present", "order")
 @click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
-@click.option("--seed", default=0, show_default=True, help="The seed of the noise.")
-@care_options
-@click.option("--test", type=click.Choice(TESTS), help="How repeated answers are read.")
-@click.option("--repeats", type=int, metavar="M", help="Answers that the test gets. [planned]")
-@click.option("--force", is_flag=True, help="Go ahead with more than ten million queries.")
+@settings("seed", "force")
 @click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
 @click.option("--output", metavar="FILE", help="Write the reconstructed table there as CSV.")
-@click.option(
-    "--trials",
-    type=int,
-    metavar="N",
-    help="Trials of membership, on the table and neighbours. [2000 with --report, else 0]",
-)
-@click.option(
-    "--confidence",
-    default=USUAL_CONFIDENCE,
-    show_default=True,
-    metavar="SHARE",
-    help="How sure intervals and bounds are.",
-)
+@settings("trials", "confidence")
 @click.option("--report", metavar="FILE", help="Write a report there: one HTML file.")
 @click.option(
     "--comparison/--no-comparison",
@@ -188,7 +139,8 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             here = {"table": source, "patience": given["patience"]}
             held = _open(stack, {**origin, **here}, notices)
             if isinstance(held, Target):
-                _leave_out(ctx, _ITS_OWN)
+                for name in _ITS_OWN:
+                    _refuse(ctx, name, "what is attacked brings its own")
             how = {"transcript": given["transcript"]}
         with notices.status("reading the truth") if notices.is_interactive else nullcontext():
             truth = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
@@ -302,22 +254,18 @@ def _is_given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
-def _option(name: str) -> str:
-    return "--table" if name == "inside" else "--" + name.replace("_", "-").removesuffix("-file")
+def _refuse(ctx: click.Context, name: str, why: str) -> None:
+    """Refuse an option that was given."""
+    if _is_given(ctx, name):
+        [option] = [each.opts[0] for each in ctx.command.params if each.name == name]
+        raise UsageError(f"{option}: {why}; leave it out")
 
 
 def _only_resume(ctx: click.Context) -> None:
     """Refuse options beside --resume: the transcript brings its own."""
     for name in ctx.params:
-        if name not in _BESIDE_RESUME and _is_given(ctx, name):
-            raise UsageError(f"{_option(name)}: a resumed run brings its own options; leave it out")
-
-
-def _leave_out(ctx: click.Context, names: Sequence[str]) -> None:
-    """Refuse options that say what a service or a plug-in says of itself."""
-    for name in names:
-        if _is_given(ctx, name):
-            raise UsageError(f"{_option(name)}: what is attacked brings its own; leave it out")
+        if name not in _BESIDE_RESUME:
+            _refuse(ctx, name, "a resumed run brings its own options")
 
 
 def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int:
@@ -332,6 +280,14 @@ def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | Non
     """Turn the words of the command line into options."""
     own = own_settings(held.facts) if isinstance(held, Target) else {}
     names = (held.facts.schema if isinstance(held, Target) else held.schema).names
+    told: dict[str, Any] = {}
+    for name, entry in TABLE.items():
+        value = given.get(name)
+        if entry.kind == "pairs":
+            told[name] = pairs(value or (), names, flag_of(name))
+        elif value is not None:
+            listed = entry.kind in ("names", "numbers") and isinstance(value, str)
+            told[name] = (tuple(next(csv.reader([value]))) or ("",)) if listed else value
     known: tuple[Mapping[str, str], ...] = ()
     if given["known"] and given["people_file"]:
         raise UsageError("--known and --people exclude each other: give one of them")
@@ -339,20 +295,7 @@ def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | Non
         known = (pairs(given["known"], names, "--known"),)
     elif given["people_file"]:
         known = _people(given)
-    order = tuple(next(csv.reader([given["order"]]), [])) if given["order"] else ()
-    return Options(
-        **{
-            **{name: given[name] for name in _PLAIN_SETTINGS},
-            **own,
-            "epsilons": () if given["epsilons"] is None else tuple(given["epsilons"].split(",")),
-            "columns": given["column"],
-            "people": known,
-            "priors": pairs(given["prior"], names, "--prior"),
-            "precision": pairs(given["precision"], names, "--precision"),
-            "order": order,
-            "trials": _trials(given, any(known), truth),
-        }
-    )
+    return Options(**told | own | {"people": known, "trials": _trials(given, any(known), truth)})
 
 
 def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
-from thinveil.auditing.options import UNIVERSES
+from thinveil.auditing.options import TABLE, Options, flag_of, usual
 from thinveil.auditing.sources import ENGINES, kind_of, opened, reading
 from thinveil.auditing.targets import Target
 from thinveil.commands.outputs import check_outputs as check_outputs
@@ -22,7 +21,7 @@ from thinveil.commands.outputs import write_json as write_json
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.errors import UsageError
-from thinveil.language.claims import MECHANISMS, POSTS
+from thinveil.language.claims import MECHANISMS
 from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
 
@@ -42,65 +41,50 @@ def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> A
     return value
 
 
-def mechanism_options(command: _F) -> _F:
+def setting(name: str, **more: Any) -> Callable[[_F], _F]:
+    """Return a decorator that adds an option of the table; `more` says what is otherwise here."""
+    entry, default = TABLE[name], usual(name)
+    how: dict[str, Any] = {"help": entry.help or None, "metavar": entry.metavar}
+    if entry.kind == "flag":
+        how["is_flag"] = True
+    elif entry.repeated or entry.kind == "pairs":
+        how["multiple"] = True
+    elif type(default) in (int, str) and not entry.quiet:
+        how |= {"default": default, "show_default": True}
+    if entry.kind == "whole":
+        how["type"] = int
+    elif entry.choices:
+        how["type"] = click.Choice(entry.choices)
+    elif name == "mechanism":
+        how["callback"] = known_mechanism
+    return click.option(flag_of(name), name, **(how | more))
+
+
+def settings(first: str, last: str) -> Callable[[_F], _F]:
+    """Return a decorator that adds all options of the table from one to another."""
+
+    def add(command: _F) -> _F:
+        for name in reversed(names_between(first, last)):
+            command = setting(name)(command)
+        return command
+
+    return add
+
+
+def names_between(first: str, last: str) -> list[str]:
+    """Return the names of the table from one to another."""
+    names = list(TABLE)
+    return names[names.index(first) : names.index(last) + 1]
+
+
+def curator_options(command: _F) -> _F:
     """Add the options that describe a curator: its mechanism and its policies."""
-    for option in reversed(
-        (
-            click.option(
-                "--mechanism",
-                callback=known_mechanism,
-                metavar="NAME",
-                default="idp",
-                show_default=True,
-                help=f"One of {', '.join(MECHANISMS)}; or a plug-in's.",
-            ),
-            click.option("--k", default=1, show_default=True, help="The group size of IDP."),
-            click.option(
-                "--offset", metavar="A", help="Noise at scale (A + sensitivity) / epsilon."
-            ),
-            click.option("--post", type=click.Choice(POSTS), help="Round noisy answers."),
-            click.option(
-                "--universe",
-                type=click.Choice(UNIVERSES[::-1]),
-                default="unbounded",
-                show_default=True,
-            ),
-            click.option(
-                "--min-epsilon", metavar="EPS", help="Refuse answers with a smaller share."
-            ),
-            click.option(
-                "--max-queries", type=int, metavar="N", help="Give at most so many answers."
-            ),
-            click.option(
-                "--cache",
-                is_flag=True,
-                help="Give the same question the same answer, charged once.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+    return settings("mechanism", "cache")(command)
 
 
-def care_options(command: _F) -> _F:
-    """Add the options that say how sure an attack must be."""
-    for option in (
-        click.option(
-            "--most-repeats",
-            default=MOST_REPEATS,
-            show_default=True,
-            help="Answers to one question before it counts as undecidable.",
-        ),
-        click.option(
-            "--error",
-            metavar="P",
-            default=str(USUAL_ERROR),
-            show_default=True,
-            help="Chance of any error in a whole attack, where answers must be repeated.",
-        ),
-    ):
-        command = option(command)
-    return command
+def curator_given(given: Mapping[str, Any]) -> Options:
+    """Return what `curator_options` say of a curator."""
+    return Options(**{name: given[name] for name in names_between("mechanism", "cache")})
 
 
 def reading_options(command: _F) -> _F:

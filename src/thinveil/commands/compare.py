@@ -8,11 +8,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from thinveil.auditing.options import UNIVERSES
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.schedule import DEFAULT
 from thinveil.commands.common import (
-    care_options,
     check_outputs,
     command_line,
     consoles,
@@ -20,6 +18,8 @@ from thinveil.commands.common import (
     known_mechanism,
     load_table,
     reading_options,
+    setting,
+    settings,
     write_json,
 )
 from thinveil.curator.tables.inferring import doubts
@@ -50,26 +50,14 @@ from thinveil.verdicts.comparing.risk import USUAL_RECORDS, risk, sampled
     "--link", multiple=True, metavar="COLUMN", help="What people are known by. [found out]"
 )
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Use N records only.")
-@click.option(
-    "--epsilon-per-query",
-    metavar="EPS",
-    default=DEFAULT,
-    show_default=True,
-    help="Claimed loss of each answer.",
+@setting(
+    "epsilon_per_query", default=DEFAULT, show_default=True, help="Claimed loss of each answer."
 )
-@click.option("--k", default=1, show_default=True, help="The group size of IDP.")
-@click.option(
-    "--universe", type=click.Choice(UNIVERSES[::-1]), default="unbounded", show_default=True
-)
+@setting("k")
+@setting("universe")
 @click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="The seed of trials and noise.",
-)
-@care_options
+@setting("seed", type=click.IntRange(min=0), help="The seed of trials and noise.")
+@settings("error", "most_repeats")
 @click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf).")
 @click.option("--risk", "with_risk", is_flag=True, help="Risk curves as well; about a minute more.")
 @click.option(
@@ -110,7 +98,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
         mechanisms, wrong = all_in_order()
         for each in wrong:
             notices.print(Text(f"Note: {each}", style="yellow"))
-    settings = Settings(
+    shared = Settings(
         mechanisms=mechanisms,
         people=given["people"],
         linking=given["link"],
@@ -125,23 +113,23 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     if not given["schema"]:
         for doubt in doubts(whole.schema, whole.records):
             notices.print(Text(f"Note: {doubt}", style="yellow"))
-    data = sampled(whole, given["sample"] or whole.records, settings.seed)
+    data = sampled(whole, given["sample"] or whole.records, shared.seed)
     if data is not whole:
         said = f"A sample of {data.records:,} of the table's {whole.records:,} records is used."
         notices.print(Text(said))
     with progress(notices) as observer:
-        compared = compare(data, settings, observer)
+        compared = compare(data, shared, observer)
     drawn = None
     if (given["with_risk"] or pictures[1]) and not compared.interrupted:
         with progress(notices) as observer:
-            drawn = risk(data, settings, observer, records=given["risk_records"])
+            drawn = risk(data, shared, observer, records=given["risk_records"])
     write_json(
         json_file,
         {
             **compared.to_plain(),
             "sampled_from": None if data is whole else whole.records,
             "risk": None if drawn is None else drawn.to_plain(),
-            "provenance": Provenance.now(command_line(ctx), None).to_plain(asdict(settings)),
+            "provenance": Provenance.now(command_line(ctx), None).to_plain(asdict(shared)),
         },
     )
     if pictures[0] and compared.lines:

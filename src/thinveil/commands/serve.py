@@ -23,7 +23,8 @@ from thinveil.auditing.options import Options
 from thinveil.auditing.targets import Target
 from thinveil.commands.common import (
     consoles,
-    mechanism_options,
+    curator_given,
+    curator_options,
     open_table,
     place_options,
     reading_options,
@@ -42,7 +43,7 @@ FIRST: Final = "analyst"
 
 @click.command("serve")
 @click.argument("table", required=False)
-@mechanism_options
+@curator_options
 @click.option("--budget", metavar="EPS", help=f"Of the first analyst, called {FIRST}. [1]")
 @click.option("--analyst", multiple=True, metavar="NAME=BUDGET", help="Another analyst.")
 @click.option("--new-token", multiple=True, metavar="NAME", help="Replace an analyst's token.")
@@ -71,11 +72,7 @@ def command(table: str | None, **given: Any) -> None:
     _check_extra()
     settings = _settings(given)
     console, notices = consoles(None)
-    options = Options(
-        **{name: given[name] for name in ("mechanism", "k", "offset", "post", "universe", "cache")},
-        min_epsilon=given["min_epsilon"],
-        max_queries=given["max_queries"],
-    )
+    options = curator_given(given)
     path = Path(given["ledger"] or f"{_name_of(given['inside'] or table or 'people')}.ledger")
     if given["token_file"] and Path(given["token_file"]).exists():
         raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")

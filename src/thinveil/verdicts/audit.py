@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thinveil.attacker.code_length import Span, code_length
+from thinveil.attacker.code_length import code_length
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attempt import attempt_on, curator_of
 from thinveil.auditing.driver import Ending, Meter, Observer, Run
-from thinveil.auditing.options import Options, confidence_of
+from thinveil.auditing.entries import confidence_of
+from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.settings import held_of, options_of
 from thinveil.auditing.sources import truth_of
@@ -251,7 +252,7 @@ def _verdict(
     code = code_length(
         ended.found,
         facts,
-        _priors(options, facts.schema),
+        options.believed(facts.schema),
         options.present,
         asked=ended.meter.queries > 0,
     )
@@ -291,14 +292,3 @@ def _network(target: Target, ended: Run[Any]) -> dict[str, Any] | None:
         with suppress(ThinveilError):
             found["ledger"] = ask()
     return found
-
-
-def _priors(options: Options, schema: Schema) -> dict[int, Span]:
-    """Return in codes the bounds that the attack was told to believe in."""
-    priors = {}
-    for name, text in options.priors.items():
-        column = schema.column(name)
-        low, _, high = text.partition("..")
-        around = schema[column].around
-        priors[column] = around(low.strip())[0], around(high.strip())[1]
-    return priors

@@ -23,7 +23,8 @@ import numpy as np
 from thinveil.attacker.findings import Found, PeopleFound
 from thinveil.auditing.attempt import Ended, curator_of, once
 from thinveil.auditing.driver import Meter, Observer, Run
-from thinveil.auditing.options import USUAL_CONFIDENCE, Options, confidence_of
+from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
+from thinveil.auditing.options import TABLE, Options, usual
 from thinveil.auditing.settings import held_of, options_of
 from thinveil.auditing.sources import truth_of
 from thinveil.auditing.targets import Target
@@ -208,18 +209,13 @@ def _one(
 
 def _told(options: Options, known: Mapping[str, str], seed: int) -> Options:
     """Return options for an attack on one target; of the rest, what has a meaning there."""
-    return replace(
-        options,
-        attack="membership",
-        people=(known,),
-        columns=(),
-        order=(),
-        priors={},
-        precision={},
-        present=False,
-        seed=seed,
-        trials=0,
-    )
+    told: dict[str, Any] = {
+        name: usual(name)
+        for name, entry in TABLE.items()
+        if entry.attacks and "membership" not in entry.attacks
+    }
+    told |= {"attack": "membership", "people": (known,), "seed": seed, "trials": 0}
+    return replace(options, **told)
 
 
 def _said(ended: Run[Any]) -> bool | None:
