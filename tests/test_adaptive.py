@@ -28,7 +28,7 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named, idp, unprotected
-from thinveil.language.compiling import COMPILED
+from thinveil.language.compiling import compiled
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from thinveil.verdicts.verdict import Verdict
 from worlds import Watched, World, attack_with, boxes_of, examples, table_truth, worlds
@@ -36,7 +36,7 @@ from worlds import Watched, World, attack_with, boxes_of, examples, table_truth,
 LEARNING: Final = ("adaptive", "thrifty")
 SETTINGS: Final = (("idp", 1), ("idp", 3), ("unprotected", 1))
 THRIFT: Final = {"effort": 64, "windows": 32}
-TINY: Final = Thrift(states=16, windows=2, plain=not COMPILED)
+TINY: Final = Thrift(states=16, windows=2, plain=not compiled())
 
 FROZEN: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = {
     ("independent", "adaptive"): {
@@ -279,7 +279,7 @@ def near(expected: int) -> Any:
     return pytest.approx(expected, rel=0.005, abs=4)
 
 
-slow_if_plain = pytest.mark.skipif(not COMPILED, reason="takes long without numba")
+slow_if_plain = pytest.mark.skipif(not compiled(), reason="takes long without numba")
 by_strategy = pytest.mark.parametrize(
     "strategy", ["adaptive", pytest.param("thrifty", marks=slow_if_plain)]
 )
@@ -511,7 +511,7 @@ def asked_of(data: Dataset, claim: Any, thrift: Thrift | None, seed: int = 0) ->
     return [batch.stamped(("run", 1), 1e-10).digest() for batch in target.batches]
 
 
-@pytest.mark.skipif(not COMPILED, reason="there is nothing to compare without numba")
+@pytest.mark.skipif(not compiled(), reason="there is nothing to compare without numba")
 @pytest.mark.parametrize("claim", [idp(), idp(2), unprotected()], ids=["k=1", "k=2", "none"])
 def test_compiled_loops_ask_what_plain_ones_ask(claim: Any) -> None:
     for data in (thinveil.people(12), random_table(49)):
@@ -667,7 +667,7 @@ def test_every_effort_is_refused_or_enough() -> None:
 
 
 def test_more_effort_saves_questions() -> None:
-    if not COMPILED:
+    if not compiled():
         pytest.skip("takes long without numba")
     little, much = (
         sum(by_stage(heavy(), idp(), thrift=Thrift(states, 8))[0].values()) for states in (16, 256)

@@ -26,7 +26,7 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import SchemaError, TooManyQueries, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
-from thinveil.language.compiling import COMPILED
+from thinveil.language.compiling import compiled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Categories, Grid, Schema
@@ -66,10 +66,10 @@ def settings_of(draw: st.DrawFn, **limits: Any) -> tuple[World, Any]:
 def thrifts(draw: st.DrawFn) -> Thrift:
     """Windows that think little; where loops are not compiled, as little as possible."""
     return Thrift(
-        states=draw(st.integers(16, 64 if COMPILED else 16)),
+        states=draw(st.integers(16, 64 if compiled() else 16)),
         windows=draw(st.integers(1, 8)),
         boxes_only=draw(st.integers(0, 3)) == 0,
-        plain=not COMPILED,
+        plain=not compiled(),
     )
 
 

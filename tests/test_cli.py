@@ -77,12 +77,14 @@ def test_without_a_table_the_embedded_people_are_recovered(capsys):
     assert "bounds not public" in printed
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_thrifty_says_when_it_will_be_slow(small, capsys, monkeypatch, compiled):
-    monkeypatch.setattr("thinveil.commands.audit.COMPILED", compiled)
+@pytest.mark.parametrize("why", ["", "numba is not installed", "numba cannot be used here (why)"])
+def test_thrifty_says_when_it_will_be_slow(small, capsys, monkeypatch, why):
+    monkeypatch.setattr("thinveil.commands.audit.refusal", lambda: why)
     code, result = audit(small, "--strategy", "thrifty", "--effort", "16", "--windows", "2")
     assert (code, result["exact"], result["strategy"]) == (0, True, "thrifty")
-    assert ("[fast]'" in capsys.readouterr().err) is not compiled
+    said = " ".join(capsys.readouterr().err.split())
+    assert (f"Note: {why}, so the thrifty strategy runs uncompiled" in said) is bool(why)
+    assert ("[fast]'" in said) is bool(why)
 
 
 def test_unprotected_claims_nothing(small):

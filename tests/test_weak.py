@@ -18,14 +18,14 @@ from thinveil.auditing.schedule import Fixed
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import claim_named
-from thinveil.language.compiling import COMPILED
+from thinveil.language.compiling import compiled
 from thinveil.language.policies import Policies
 from thinveil.language.queries import About, Cells
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 
 TINY = Fixed(Fraction(1, 10**10))
 MECHANISMS = ("idp-integer", "idp-binary", "idp-noisy")
-THRIFT = Thrift(states=16, windows=8, plain=not COMPILED)
+THRIFT = Thrift(states=16, windows=8, plain=not compiled())
 
 
 def a_table(rng, k):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,9 +11,9 @@ import pytest
 from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.attacker.terms import Rules
 from thinveil.errors import EvidenceError
-from thinveil.language.compiling import COMPILED
+from thinveil.language.compiling import compiled
 
-SCALE = 1 if COMPILED else 0
+SCALE = 1 if compiled() else 0
 
 
 def zones(count, b, k, hidden=False):
@@ -80,7 +81,7 @@ def test_true_values_come_out_whatever_the_priors(k, hidden, widest):
         return
     for seed in range(4 * SCALE + 1):
         rng = np.random.default_rng(seed)
-        size = 80 if COMPILED else 20
+        size = 80 if compiled() else 20
         truth, base, most, pmf = unknowns(rng, size, widest)
         n = int((base + most).sum()) + seed
         windows = Windows(Rules(n, k, False, hidden), windows=4, states=16 << 2 * seed // 2)
@@ -95,7 +96,7 @@ def test_small_tables_limit_thresholds(k, hidden, p):
         return
     for n in (max(1, 2 * k), 2 * k + 1, 2 * k + 3):
         rng = np.random.default_rng(n)
-        size = 80 if COMPILED else 15
+        size = 80 if compiled() else 15
         truth = np.zeros(size, np.int64)
         truth[rng.choice(size, n, replace=False)] = 1
         base, most = np.zeros(size, np.int64), np.ones(size, np.int64)
@@ -106,7 +107,7 @@ def test_small_tables_limit_thresholds(k, hidden, p):
 
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_groups_that_are_all_exceptions_are_learned_too(k):
-    size = 200 if COMPILED else 30
+    size = 200 if compiled() else 30
     for sure in (0, 1):
         truth = np.full(size, 1 - sure)
         truth[::9] = sure
@@ -138,7 +139,7 @@ def entropy(p):
     return float(-(p * np.log2(p) + (1 - p) * np.log2(1 - p)).sum())
 
 
-@pytest.mark.skipif(not COMPILED, reason="too many questions for uncompiled loops")
+@pytest.mark.skipif(not compiled(), reason="too many questions for uncompiled loops")
 @pytest.mark.parametrize(
     ("k", "states", "low", "high", "least"),
     [
@@ -164,7 +165,7 @@ def test_bits_per_question(k, states, low, high, least):
     assert entropy(p) / asked >= least
 
 
-@pytest.mark.skipif(not COMPILED, reason="too many questions for uncompiled loops")
+@pytest.mark.skipif(not compiled(), reason="too many questions for uncompiled loops")
 def test_a_long_stream_of_all_kinds():
     rng = np.random.default_rng(6)
     size = 15_000
@@ -176,7 +177,7 @@ def test_a_long_stream_of_all_kinds():
     assert entropy(p) / asked >= 1.2
 
 
-@pytest.mark.skipif(not COMPILED, reason="too many questions for uncompiled loops")
+@pytest.mark.skipif(not compiled(), reason="too many questions for uncompiled loops")
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 @pytest.mark.parametrize("sure", [0.0005, 0.9995])
 def test_near_certain_facts_cost_little(k, sure):
@@ -217,3 +218,33 @@ def test_what_cannot_be_is_refused():
 def test_numba_is_not_imported_before_it_is_needed():
     code = "import sys, thinveil.attacker.engines.windows.windows; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        'raise ImportError("Numba needs NumPy 2.3 or less. Got NumPy 2.5.")',
+        "import numpy; numpy.a_name_that_is_gone",
+        "import a_package_that_is_not_there",
+    ],
+)
+def test_numba_that_refuses_the_installed_numpy_leaves_plain_loops(tmp_path, broken):
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text(broken)
+    code = """
+import thinveil
+from thinveil.language.compiling import compiled, refusal, threads
+assert not compiled() and threads() == 1, refusal()
+assert refusal().startswith("numba cannot be used here ("), refusal()
+verdict = thinveil.audit(thinveil.people(5), strategy="thrifty")
+assert verdict.to_plain()["exact"]
+"""
+    where = os.pathsep.join([str(tmp_path), *sys.path])
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": where},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr

@@ -8,20 +8,16 @@ it from here.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from thinveil.language.queries import Codes, Floats
+from thinveil.language.scrambling import GOLDEN, Words, scrambled
 
 
-def scrambled(many: int, seed: int = 0) -> npt.NDArray[np.uint64]:
-    """Return 64 seemingly random bits for each of the numbers 0 .. many - 1 (splitmix64)."""
+def drawn(many: int, seed: int = 0) -> Words:
+    """Return 64 seemingly random bits for each of the numbers 0 .. many - 1."""
     with np.errstate(over="ignore"):
-        z = np.arange(1, many + 1, dtype=np.uint64) + np.uint64(seed % 2**32) * np.uint64(2**32)
-        z *= np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: npt.NDArray[np.uint64] = z ^ (z >> np.uint64(31))
-    return mixed
+        numbers = np.arange(1, many + 1, dtype=np.uint64)
+        return scrambled((numbers + np.uint64(seed % 2**32) * np.uint64(2**32)) * GOLDEN)
 
 
 def shuffled(many: int, seed: int = 0) -> Codes:
@@ -30,10 +26,10 @@ def shuffled(many: int, seed: int = 0) -> Codes:
     >>> sorted(shuffled(5).tolist()), shuffled(5).tolist() == shuffled(5).tolist()
     ([0, 1, 2, 3, 4], True)
     """
-    return np.argsort(scrambled(many, seed), kind="stable")
+    return np.argsort(drawn(many, seed), kind="stable")
 
 
 def shares(many: int, seed: int = 0) -> Floats:
     """Return numbers that seem to be drawn evenly between 0 and 1."""
-    drawn: Floats = (scrambled(many, seed) >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return drawn
+    even: Floats = (drawn(many, seed) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return even

@@ -38,7 +38,7 @@ from thinveil.curator.tables.files import missing_texts, read_columns
 from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.files import write_file
-from thinveil.language.compiling import COMPILED
+from thinveil.language.compiling import refusal
 from thinveil.report.text.examples import examples
 from thinveil.report.text.progress import progress
 from thinveil.report.text.table import write_table
@@ -52,10 +52,7 @@ _FEW_ROUNDS = (
     "each round is a statement or a round trip here, and only the strategy adaptive asks in few "
     "large rounds: expect this run to take many times longer"
 )
-_PLAIN = (
-    "numba is not installed, so the thrifty strategy runs uncompiled, to the same result but "
-    "some hundred times slower"
-)
+_PLAIN = "so the thrifty strategy runs uncompiled, to the same result but some hundred times slower"
 _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
     "show_records", "comparison",
@@ -224,8 +221,8 @@ def _notes(held: Held | Target, origin: Mapping[str, Any], strategy: str, notice
     said = []
     if not isinstance(held, Target) and not origin.get("schema"):
         said = doubts(held.schema, held.records)
-    if strategy == "thrifty" and not COMPILED:
-        said.append(f"{_PLAIN}: {to_install('fast')}")
+    if strategy == "thrifty" and (why := refusal()):
+        said.append(f"{why}, {_PLAIN}: {to_install('fast')}")
     if strategy != USUAL and not isinstance(held, Dataset):
         said.append(_FEW_ROUNDS)
     if warning := getattr(held, "warning", ""):

@@ -20,16 +20,16 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from thinveil.language.extents import Extent
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch, Range
 from thinveil.language.schema import MISSING
+from thinveil.language.scrambling import GOLDEN, Words, scrambled
 
-Keys = npt.NDArray[np.uint64]
+Keys = Words
 """Two words a question, in two rows."""
 
-_SEEDS: Final = np.array([[0x9E3779B97F4A7C15], [0xC2B2AE3D27D4EB4F]], np.uint64)
+_SEEDS: Final = np.array([[GOLDEN], [0xC2B2AE3D27D4EB4F]], np.uint64)
 _MOST_COLUMNS: Final = 100
 
 
@@ -58,13 +58,13 @@ class Normal:
         low, high, full = self._clip(batch.column, batch.low, batch.high)
         own = _of_ranges(batch.column, low, high, full | (batch.column == WHOLE))
         shape = self._shape.take(batch.cell).within(own)
-        region = _mixed(shape.words)
+        region = scrambled(shape.words)
         if batch.offsets is None:
             empty, full = shape.empty, ~shape.empty & (shape.restricted == 0)
         else:
             region, empty, full = self._unions(batch, shape, region)
         threshold = np.minimum(np.maximum(batch.threshold, -1), self.records)
-        keys = _mixed(region + threshold.astype(np.uint64))
+        keys = scrambled(region + threshold.astype(np.uint64))
         keys[:, (threshold < 0) | (full & (threshold < self.records))] = 1
         keys[:, (threshold >= self.records) | (empty & (threshold >= 0))] = 0
         return keys
@@ -113,7 +113,7 @@ class Normal:
             full_ranges = (ends == np.array(limits, np.int64)).all(axis=2)
             parts = _of_boxes(columns, ends[:, :, 0], ends[:, :, 1], full_ranges)
             first = np.cumsum(sizes) - np.array(sizes, np.int64)
-            region[:, several] = np.add.reduceat(_mixed(parts.words), first, axis=1)
+            region[:, several] = np.add.reduceat(scrambled(parts.words), first, axis=1)
             full[several] = np.logical_or.reduceat(parts.restricted == 0, first)
         return region, boxes == 0, full
 
@@ -148,20 +148,10 @@ def _of_boxes(columns: Sequence[int], low: Codes, high: Codes, full: Flags) -> _
 
 
 def _of_ranges(column: Codes, low: Codes, high: Codes, full: Flags) -> _Shape:
-    words = _mixed(column.astype(np.uint64) + _SEEDS)
-    words = _mixed(_mixed(words ^ low.astype(np.uint64)) + high.astype(np.uint64))
+    words = scrambled(column.astype(np.uint64) + _SEEDS)
+    words = scrambled(scrambled(words ^ low.astype(np.uint64)) + high.astype(np.uint64))
     words[:, full] = 0
     return _Shape(words, ~full & (low >= high), (~full).astype(np.int64))
-
-
-def _mixed(words: Keys) -> Keys:
-    """Scramble words, each on its own and reversibly (the finaliser of SplitMix64)."""
-    words = words ^ (words >> np.uint64(30))
-    words *= np.uint64(0xBF58476D1CE4E5B9)
-    words ^= words >> np.uint64(27)
-    words *= np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
-    return words
 
 
 _Ranges = tuple[Range, ...]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from thinveil.attacker.findings import TableFound
 from thinveil.language.queries import Codes
+from thinveil.language.scrambling import GOLDEN, Words, scrambled
 from thinveil.verdicts.scoring import counted, most_common
-
-_Keys = npt.NDArray[np.uint64]
-_SPREAD: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ def inferred(found: TableFound, actual: Codes, blind: Codes, *, known: bool) -> 
     return outcomes
 
 
-def _named(wanted: _Keys, keys: _Keys, values: Codes, counts: Codes, otherwise: Codes) -> Codes:
+def _named(wanted: Words, keys: Words, values: Codes, counts: Codes, otherwise: Codes) -> Codes:
     """Return, for each wanted key, the most common value among the rows with that key."""
     if not len(keys):
         return otherwise
@@ -101,7 +97,7 @@ def _named(wanted: _Keys, keys: _Keys, values: Codes, counts: Codes, otherwise: 
     return named
 
 
-def _keys(rows: Codes) -> _Keys:
+def _keys(rows: Codes) -> Words:
     """Return a number for each row, the sum of one for each of its values.
 
     Rows are told apart by 64 bits that look random: two different ones among millions share
@@ -113,10 +109,6 @@ def _keys(rows: Codes) -> _Keys:
     return total
 
 
-def _key(values: Codes, place: int) -> _Keys:
-    """Mix values and the place of their column into 64 bits (the finaliser of SplitMix64)."""
-    mixed = values.astype(np.uint64) + np.uint64((place + 1) * _SPREAD[0] % 2**64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_SPREAD[1])
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_SPREAD[2])
-    keys: _Keys = mixed ^ (mixed >> np.uint64(31))
-    return keys
+def _key(values: Codes, place: int) -> Words:
+    """Mix values and the place of their column into 64 bits."""
+    return scrambled(values.astype(np.uint64) + np.uint64((place + 1) * int(GOLDEN) % 2**64))

@@ -18,7 +18,7 @@ from thinveil.attacker.evidence.error_budget import Care, risky, undecided
 from thinveil.attacker.evidence.likelihood import Laws, spread, weighed
 from thinveil.attacker.evidence.proofs import Test, at_least, speed
 from thinveil.attacker.evidence.rephrasing import varied
-from thinveil.attacker.fixed_order import scrambled
+from thinveil.attacker.fixed_order import drawn
 from thinveil.attacker.terms import Attack
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
@@ -78,7 +78,7 @@ def proved_in_bulk(facts: PublicFacts, claims: Claims, care: Care, about: About)
     number = seed = 0
     while number < drawings:
         seed += 1
-        union = (scrambled(many, seed) % np.uint64(unions)).astype(np.int64)
+        union = (drawn(many, seed) % np.uint64(unions)).astype(np.int64)
         if np.bincount(union, sure, unions).max() > MOST_BOXES:
             continue
         number += 1

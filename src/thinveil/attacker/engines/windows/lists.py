@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thinveil.attacker.fixed_order import scrambled
+from thinveil.attacker.fixed_order import drawn
 
 Array = Any  # typed arrays would have to be spelled twice, for numpy and for numba
 
@@ -55,7 +55,7 @@ class Lists(NamedTuple):
             np.zeros(windows, np.int64),
             np.zeros((windows, SLOTS), np.uint64),
             *(node, base, boxes, slack),
-            scrambled(windows) | np.uint64(1),
+            drawn(windows) | np.uint64(1),
             np.zeros(windows, np.uint64),
             np.full(windows, -1, np.int64),
         )
