@@ -21,11 +21,13 @@ from thinveil.attacker.beliefs.arrays import (
 )
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.engines.line_search import Frontiers
+from thinveil.attacker.engines.waves import Pace, Waves
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
 _AT_FIRST: Final = 16  # the share of groups that are searched before anything is learned
 _FEWEST: Final = 48
+_WORTH: Final = 4  # a wave is at least such a part of the groups that are over
 _LATE: Final = 8  # a wave is learned from without the last of so many
 _RENEW: Final = 0.08  # predictions are renewed when so much more is known
 _GUESS: Final = 0.5  # how often every value seems to have been seen before the first time
@@ -94,19 +96,12 @@ class Stage(Frontiers):
         self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
         self._start = np.zeros(groups, np.int64)
         self.down = np.zeros(groups, np.bool_)
-        self._order = shuffled(groups)
-        self._next = 0
-        self.over = 0
+        self.groups = Waves(shuffled(groups), Pace(max(groups // _AT_FIRST, _FEWEST)), late=_LATE)
         self._many = np.zeros(groups, np.int64)
-        self._wave = np.full(groups, -1)
-        self._ahead: list[int] = []  # the groups of each wave that are not over
-        self._late: list[int] = []  # so few of them are not waited for
-        self._held: list[list[Triple]] = []
         self._found: list[Triple] = []
         self._last = np.zeros(groups, np.int64)  # where the value found last in a line ends
         self._size = np.clip(np.log2(np.maximum(rates, _LEAST)) / 1.5 + 5, 0, 7).astype(np.int64)
         self._open = np.ones(groups, np.int64)  # lines of each group that are not over
-        self.closed = np.zeros(groups, np.bool_)
 
     # -- beliefs ---------------------------------------------------------------------------
 
@@ -198,24 +193,30 @@ class Stage(Frontiers):
     @property
     def running(self) -> bool:
         """Whether anything is left to find."""
-        return self.over < len(self._order)
+        return self.groups.pace.over < len(self._rates)
+
+    @property
+    def done(self) -> float:
+        """The share of groups that are over."""
+        return self.groups.pace.over / len(self._rates)
+
+    @property
+    def closed(self) -> Flags:
+        """Which groups are over."""
+        closed: Flags = self.groups.open == 0
+        return closed
 
     def advance(self) -> Codes:
         """Let further groups take their turn; return those that have something to ask."""
-        groups, flying = len(self._order), self._next - self.over
-        room = max(groups // _AT_FIRST, _FEWEST, self.over) - flying
-        if self._next >= groups or (flying and room < self.over // 4) or room <= 0:
+        pace = self.groups.pace
+        room = pace.room(pace.over // _WORTH)
+        if not self.groups.waiting or not room:
             return self.owner[:0]
-        if self._coarse and self._table.shape[1] == 2 and self._next:
-            if flying:
+        if self._coarse and self._table.shape[1] == 2 and self.groups.begun:
+            if pace.flying:
                 return self.owner[:0]
             self._learn_cells()
-        mine = self._order[self._next : self._next + room]
-        self._next += len(mine)
-        self._wave[mine] = len(self._ahead)
-        self._ahead.append(len(mine))
-        self._late.append(len(mine) // _LATE)
-        self._held.append([])
+        mine = self.groups.begin(room)
         if self._mixer.waiting > max(_RENEW * self._mixer.records, 16):
             self._mixer.refresh()
             self._refresh()
@@ -277,10 +278,7 @@ class Stage(Frontiers):
         self._spare -= len(group) - len(np.unique(group[self._many[group] == 0]))
         np.add.at(self._many, group, 1)
         self._adapt(rows, places)
-        waves = self._wave[group]
-        for wave in np.unique(waves).tolist():
-            mine = waves == wave
-            self._held[wave].append((group[mine], place[mine], chance[mine]))
+        self.groups.hold(group, place, chance)
 
     def _adapt(self, rows: Codes, places: Codes) -> None:
         """Believe in larger groups where values follow each other closely."""
@@ -316,19 +314,14 @@ class Stage(Frontiers):
         np.subtract.at(self._open, group, 1)
         done = np.unique(group)
         done = done[self._open[done] == 0]
-        self.closed[done] = True
-        self.over += len(done)
-        waves, many = np.unique(self._wave[done], return_counts=True)
-        for wave, gone in zip(waves.tolist(), many.tolist(), strict=True):
-            self._ahead[wave] -= gone
-            if self._ahead[wave] <= self._late[wave]:
-                self._learn(wave)
+        for wave in self.groups.end(done, np.ones(len(done), np.int64)):
+            self._learn(wave)
 
     def _learn(self, wave: int) -> None:
         """Learn from a wave: which values are likely, and how many records groups have."""
-        group, place, chance = joined(self._held[wave])
+        group, place, chance = self.groups.take(wave)
         done = self.closed[group]
-        self._held[wave] = [(group[~done], place[~done], chance[~done])]
+        self.groups.held[wave] = [(group[~done], place[~done], chance[~done])]
         group, place, chance = group[done], place[done], chance[done]
         np.add.at(self._seen, place, 1.0)
         self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
@@ -345,8 +338,7 @@ class Stage(Frontiers):
         """Return group, place and rate of all that was found in groups that are over."""
         held = [
             (group, place, chance * self._rates[group])
-            for wave in self._held
-            for group, place, chance in wave
+            for group, place, chance in self.groups.left()
         ]
         group, place, rate = by_group([*self._found, *held])
         done = self.closed[group]

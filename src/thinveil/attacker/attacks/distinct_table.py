@@ -283,7 +283,7 @@ def _search(
         offsets, rows = pools.questions(stage.chance, known.side[stage.owner], thrifty)
         if not len(rows):
             offsets, rows = pools.questions(stage.chance, known.side[stage.owner], False)
-        done = (known.groups.depth + stage.over / len(stage.closed)) / of
+        done = (known.groups.depth + stage.done) / of
         batch = _batch(cells, stage, offsets, rows, About(label, 0.1 + 0.9 * done, look))
         zone = yield from zones_of(facts, batch, care)
         pools.add(stage.tell(*pools.learn(zone != BELOW, zone == ABOVE)))

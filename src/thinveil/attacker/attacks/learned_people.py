@@ -16,7 +16,7 @@ import numpy as np
 
 from thinveil.attacker.attacks.matching import several
 from thinveil.attacker.attacks.people import _cells, _matches
-from thinveil.attacker.attacks.people_state import Crowd, Waves
+from thinveil.attacker.attacks.people_state import Crowd, Turns
 from thinveil.attacker.attacks.record_chain import Believed, Chain
 from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.engines.windows.windows import Windows
@@ -135,7 +135,7 @@ def _alone(facts: PublicFacts, crowd: Crowd, care: Care, thrift: Thrift | None) 
         most, share = _TOGETHER
         fewest = max(fewest, min(most, len(alone) // _SIXTEENTH))
         asking = _Together(rules, chains, thrift)
-    waves = Waves(alone, fewest, share)
+    waves = Turns(alone, fewest, share)
 
     def end(person: int) -> None:
         chain = chains.pop(person)

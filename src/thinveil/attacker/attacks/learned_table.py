@@ -134,9 +134,9 @@ def _split(groups: Groups, stage: Stage) -> Groups:
 def _so_far(groups: Groups, stage: Stage) -> TableFound:
     """Return the table with one more attribute half found."""
     group, place, size = stage.found()
-    left = np.flatnonzero(stage.open)
+    left = np.flatnonzero(stage.groups.open)
     found = groups.split(group, stage.histogram.cuts(place), size)
-    return found.joined(groups, left, stage.open[left]).table()
+    return found.joined(groups, left, stage.groups.open[left]).table()
 
 
 def _search(
@@ -153,7 +153,7 @@ def _search(
             continue
         offsets, nodes, threshold = stage.unions()
         owner, first, end = stage.spans(nodes)
-        done = (groups.depth + stage.settled / stage.rules.n) / of
+        done = (groups.depth + stage.done) / of
         batch = QueryBatch(
             cells,
             owner,

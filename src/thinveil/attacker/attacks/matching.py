@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.attacks.people_state import Crowd, Waves
+from thinveil.attacker.attacks.people_state import Crowd, Turns
 from thinveil.attacker.attacks.record_chain import Believed, Range
 from thinveil.attacker.engines.coroutines import Work, exceeds, side_by_side
 from thinveil.attacker.engines.splitting import Splits
@@ -90,7 +90,7 @@ class _Matching(Splits):
 def several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
     """Find the values of all records that fit people, where several do."""
     there = np.flatnonzero([(person.matches or 0) > 1 for person in crowd.matched])
-    waves = Waves(there, *_TURNS)
+    waves = Turns(there, *_TURNS)
     if not waves.waiting:
         return
     held = yield from _checked(facts, crowd, care)

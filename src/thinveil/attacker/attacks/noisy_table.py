@@ -21,14 +21,15 @@ from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
 from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
 from thinveil.attacker.attacks.table import in_order, nothing_of
+from thinveil.attacker.beliefs.arrays import Triple, by_group
 from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.searches import Searches
 from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.engines.waves import Waves, large, turns
 from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.likelihood import cut_up
 from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.findings import TableFound
-from thinveil.attacker.fixed_order import shuffled
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
 from thinveil.errors import EvidenceError
@@ -46,7 +47,6 @@ _FIRST: Final = 27  # the share of records that is searched before anything is l
 _FEW: Final = 16  # or so many, where that is more
 _LEAST: Final = 4  # groups that are searched at a time at least, where rounds matter
 _ALMOST: Final = 0.05  # the share of a wave that may still run when the next one begins
-_LARGE: Final = 64
 _WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by doubles
 
 
@@ -201,18 +201,16 @@ class WeakStage:
         self.closed = lost.copy()
         self.bits = 0.0
         there = np.flatnonzero(~lost)
-        mixed = there[shuffled(len(there))]
-        large = sizes[mixed] >= max(int(sizes.sum()) // _LARGE, 2)
-        self._order = np.concatenate([mixed[large], mixed[~large]])
-        self._next = 0
+        rank = large(sizes)[there].astype(np.int64)
+        self._turns = Waves(there[turns(rank)], sizes=sizes)
         self._waves: list[_Wave] = []
         self._records = int(sizes.sum())
-        self._found: list[tuple[Codes, Codes, Codes]] = []
+        self._found: list[Triple] = []
 
     @property
     def running(self) -> bool:
         """Whether anything is left to find."""
-        return self._next < len(self._order) or any(not wave.over for wave in self._waves)
+        return self._turns.waiting or any(not wave.over for wave in self._waves)
 
     @property
     def done(self) -> float:
@@ -226,15 +224,12 @@ class WeakStage:
         begun = sum(wave.records for wave in self._waves)
         left = sum(wave.searches.left for wave in self._waves if not wave.over)
         last = self._waves[-1].records if self._waves else 0
-        if self._next == len(self._order) or left > _ALMOST * last:
+        if not self._turns.waiting or left > _ALMOST * last:
             return
         for wave in self._waves:
             self._take(wave)
-        ahead = self._order[self._next :]
-        many = max(self._records // _FIRST, _FEW, 2 * begun)
-        some = int(np.searchsorted(np.cumsum(self._sizes[ahead]), many, side="right"))
-        groups = ahead[: max(some, _LEAST if self._patience > 1 else 1)]
-        self._next += len(groups)
+        many = self._turns.upto(max(self._records // _FIRST, _FEW, 2 * begun))
+        groups = self._turns.begin(max(many, _LEAST if self._patience > 1 else 1))
         view = None if self._outlook is None else self._outlook.view(groups)
         sizes = self._sizes[groups]
         searches = Searches(
@@ -272,16 +267,11 @@ class WeakStage:
             self._outlook.learn(group, value, size)
             self.bits += wave.view.bits(local, value, size)
 
-    def found(self) -> tuple[Codes, Codes, Codes]:
+    def found(self) -> Triple:
         """Return group, place and number of records of all that is found."""
         for wave in self._waves:
             self._take(wave)
-        if not self._found:
-            none = np.empty(0, np.int64)
-            return none, none, none
-        group, place, size = (np.concatenate(part) for part in zip(*self._found, strict=True))
-        order = np.lexsort((place, group))
-        return group[order], place[order], size[order]
+        return by_group(self._found)
 
     def asking(self) -> list[_Wave]:
         """Return the waves that have something to ask."""

@@ -12,6 +12,7 @@ from thinveil.attacker.attacks.record_chain import Chain, Lessons, Range
 from thinveil.attacker.attacks.table import column_found
 from thinveil.attacker.beliefs.polya_tree import Places
 from thinveil.attacker.code_length import person_bits
+from thinveil.attacker.engines.waves import Pace, Waves
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.attacker.terms import Axis, Rules, Values, scaled
@@ -19,7 +20,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes
 from thinveil.language.schema import MISSING
 
-_WAVE: Final = 8  # a wave is at least this part of those who are over
+_WORTH: Final = 8  # a wave is at least this part of those who are over
 
 
 class Crowd:
@@ -131,7 +132,7 @@ class Crowd:
         return About("attributes", found / max(there * len(self.axes), 1), self.so_far)
 
 
-class Waves:
+class Turns:
     """Who is searched when: more at once the more are over.
 
     Args:
@@ -141,39 +142,21 @@ class Waves:
     """
 
     def __init__(self, people: Codes, fewest: int, share: float) -> None:
-        self._fewest, self._share = fewest, share
-        self._order = people[shuffled(len(people))]
-        self._next = 0
-        self._wave: dict[int, list[int]] = {}
-        self._left: dict[int, int] = {}
-        self._flying = 0
-        self._over = 0
+        self._waves = Waves(people[shuffled(len(people))], Pace(fewest, share))
 
     @property
     def waiting(self) -> bool:
         """Whether anybody has not begun yet."""
-        return self._next < len(self._order)
+        return self._waves.waiting
 
     def begin(self) -> list[int]:
         """Return who begins now."""
-        room = max(self._fewest, int(self._share * self._over)) - self._flying
-        if self._flying and room * _WAVE < max(self._over, self._fewest):
-            return []
-        wave: list[int] = self._order[self._next : self._next + room].tolist()
-        self._next += len(wave)
-        self._flying += len(wave)
-        if wave:
-            self._left[wave[0]] = len(wave)
-            self._wave.update(dict.fromkeys(wave, wave))
+        pace = self._waves.pace
+        room = pace.room(-(-max(pace.over, pace.least) // _WORTH))
+        wave: list[int] = self._waves.begin(room).tolist() if room and self.waiting else []
         return wave
 
     def end(self, person: int) -> list[int]:
-        """Note that somebody is over; return a whole wave if that was the last of it.
-
-        Half a wave would not be typical: likely values are found first.
-        """
-        self._flying -= 1
-        self._over += 1
-        wave = self._wave[person]
-        self._left[wave[0]] -= 1
-        return [] if self._left[wave[0]] else wave
+        """Note that somebody is over; return a whole wave if that was the last of it."""
+        over = self._waves.end(np.array([person]), np.array([1]))
+        return [each for wave in over for each in self._waves.members[wave].tolist()]

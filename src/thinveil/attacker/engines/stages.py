@@ -11,27 +11,17 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import CELLS, Triple, binned, by_group, joined, summed
+from thinveil.attacker.beliefs.arrays import CELLS, Triple, binned, by_group, summed
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.engines.histograms import Histogram
 from thinveil.attacker.engines.splitting import Splits
-from thinveil.attacker.fixed_order import shuffled
+from thinveil.attacker.engines.waves import Pace, Waves, large, turns
 from thinveil.attacker.terms import Rules
 from thinveil.language.queries import Codes, Floats
 
 _RENEW: Final = 0.08  # predictions are renewed when so many more records are known
-_FEWEST: Final = 48
-_LARGE: Final = 64
-
-
-def _turns(sizes: Codes) -> Codes:
-    """Return the order of groups: large ones first, the rest mixed, so that early ones are typical.
-
-    Mixing is a fixed shuffle: the same groups always come in the same order.
-    """
-    mixed = shuffled(len(sizes))
-    rank = np.where(sizes >= max(int(sizes.sum()) // _LARGE, 2), -sizes, 0)
-    return mixed[np.argsort(rank[mixed], kind="stable")]
+_FEWEST: Final = 48  # groups and records that are searched at a time at least
+_WORTH: Final = 16  # a wave is at least such a part of what is over
 
 
 class Stage(Splits):
@@ -66,52 +56,40 @@ class Stage(Splits):
         self._below = summed(counts)
         self._later = counts.copy()  # what is left when all waves that are over are taken away
         self._waves = summed(counts)
-        self._wave = np.full(len(sizes), -1)
-        self._ahead: list[int] = []  # the records of each wave that have no value yet
-        self._held: list[list[Triple]] = []
-        self._order = _turns(sizes)
-        self._next = 0
-        self.flying = 0  # records searched now
-        self._groups = 0  # and their groups
-        self.settled = 0
+        least = max(len(sizes) // self.at_first, _FEWEST)
+        self.groups = Waves(turns(np.where(large(sizes), sizes, 0)), Pace(least), sizes)
+        self.records = Pace(max(rules.n // self.at_first, _FEWEST))
         self._found: list[Triple] = []
-        self.open = sizes.copy()
 
     # -- groups take their turn ------------------------------------------------------------
 
     @property
     def running(self) -> bool:
         """Whether anything is left to find."""
-        return self.settled < self.rules.n
+        return self.records.over < self.rules.n
+
+    @property
+    def done(self) -> float:
+        """The share of records that have a value."""
+        return self.records.over / self.rules.n
 
     def room(self) -> int:
         """Return how many groups may take their turn now: as many as are over, about.
 
         Counted in records as well: a large group is worth many small ones.
         """
-        groups, over = len(self.sizes), self._next - self._groups
-        by_group = max(groups // self.at_first, _FEWEST, over) - self._groups
-        by_record = max(self.rules.n // self.at_first, _FEWEST, self.settled) - self.flying
-        if self.flying and (by_group < over // 16 or by_record < self.settled // 16):
-            return 0
-        if by_group <= 0 or by_record <= 0:
-            return 0
-        ahead = self.sizes[self._order[self._next : self._next + by_group]]
-        return max(int(np.searchsorted(np.cumsum(ahead), by_record, side="right")), 1)
+        groups, records = (
+            pace.room(pace.over // _WORTH) for pace in (self.groups.pace, self.records)
+        )
+        return self.groups.upto(records, groups) if groups and records else 0
 
     def advance(self) -> None:
         """Let further groups take their turn, predicted by what is known now."""
-        while self._next < len(self.sizes) and (many := self.room()):
-            self._begin(self._order[self._next : self._next + many])
+        while self.groups.waiting and (many := self.room()):
+            self._begin(self.groups.begin(many))
 
     def _begin(self, groups: Codes) -> None:
-        self._next += len(groups)
-        many = int(self.sizes[groups].sum())
-        self.flying += many
-        self._groups += len(groups)
-        self._wave[groups] = len(self._ahead)
-        self._ahead.append(many)
-        self._held.append([])
+        self.records.begin(int(self.sizes[groups].sum()))
         if self.mixer.waiting > max(_RENEW * self.mixer.records, 32):
             self.mixer.refresh()
         rows = self.mixer.predict(groups)
@@ -182,29 +160,17 @@ class Stage(Splits):
         """
         owner, value, size = self.owner[nodes], self.first[nodes], self.size[nodes]
         np.subtract.at(self._left, value, size)
-        np.subtract.at(self.open, owner, size)
-        self._groups -= int(np.count_nonzero(self.open[np.unique(owner)] == 0))
-        many = int(size.sum())
-        self.settled += many
-        self.flying -= many
+        self.records.end(int(size.sum()))
         self._below = summed(self._left)
-        waves = self._wave[owner]
-        for wave in np.unique(waves).tolist():
-            mine = waves == wave
-            self._held[wave].append((owner[mine], value[mine], size[mine]))
-            self._ahead[wave] -= int(size[mine].sum())
-            if not self._ahead[wave]:
-                self._over(wave)
+        self.groups.hold(owner, value, size)
+        for wave in self.groups.end(owner, size):
+            found = self.groups.take(wave)
+            self._found.append(found)
+            group, place, many = found
+            self.mixer.learn(group, self._cell[place], many)
+            np.subtract.at(self._later, place, many)
+            self._waves = summed(self._later)
 
-    def _over(self, wave: int) -> None:
-        """Learn from a wave of groups."""
-        owner, value, size = joined(self._held[wave])
-        self._found.append((owner, value, size))
-        self._held[wave] = []
-        self.mixer.learn(owner, self._cell[value], size)
-        np.subtract.at(self._later, value, size)
-        self._waves = summed(self._later)
-
-    def found(self) -> tuple[Codes, Codes, Codes]:
+    def found(self) -> Triple:
         """Return group, place of the value and number of records of all that is found."""
-        return by_group([*self._found, *(one for each in self._held for one in each)])
+        return by_group([*self._found, *self.groups.left()])

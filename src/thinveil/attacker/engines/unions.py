@@ -246,7 +246,7 @@ class ThriftyStage(Windowed, Stage):
 
     def starved(self) -> bool:
         """Return whether few groups or none will be added for a while."""
-        return self._next >= len(self.sizes) or not super().room()
+        return not self.groups.waiting or not super().room()
 
 
 class ThriftyColumns(Windowed, Columns):

@@ -1,0 +1,141 @@
+"""Groups take their turn in waves: what is found of the early ones predicts the later ones.
+
+Learning in batches that double. Nothing is learned from half a wave: values with short ways are
+found first, so what is known of it by then is not typical (length-biased sampling).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from thinveil.attacker.beliefs.arrays import Triple, joined
+from thinveil.attacker.fixed_order import shuffled
+from thinveil.language.queries import Codes, Flags
+
+_LARGE: Final = 64  # a large group has at least such a part of all records; hardly matters
+
+
+def large(sizes: Codes) -> Flags:
+    """Tell which groups hold so many records that nothing can be predicted before they are over."""
+    return sizes >= max(int(sizes.sum()) // _LARGE, 2)
+
+
+def turns(rank: Codes) -> Codes:
+    """Return the order of groups: high ranks first, the rest mixed, so that early ones are typical.
+
+    Mixing is a fixed shuffle: the same groups always come in the same order.
+    """
+    mixed = shuffled(len(rank))
+    return mixed[np.argsort(-rank[mixed], kind="stable")]
+
+
+@dataclass(slots=True)
+class Pace:
+    """How many are searched now, and how many are over: groups, records or people.
+
+    Args:
+        least: How many may be searched before anything is learned.
+        share: How many may be searched at a time later, for each that is over.
+    """
+
+    least: int
+    share: float = 1.0
+    flying: int = 0
+    over: int = 0
+
+    def room(self, worth: int) -> int:
+        """Return how many more may begin; fewer than are worth it wait for others to end."""
+        room = max(self.least, int(self.share * self.over)) - self.flying
+        return 0 if room <= 0 or (self.flying and room < worth) else room
+
+    def begin(self, many: int) -> None:
+        """Note that so many begin."""
+        self.flying += many
+
+    def end(self, many: int) -> None:
+        """Note that so many are over."""
+        self.flying -= many
+        self.over += many
+
+
+class Waves:
+    """Whose turn it is, and what each wave has found until it is over.
+
+    Args:
+        order: Who comes when.
+        pace: How many at a time; all without.
+        sizes: The records of each; one without.
+        late: A wave counts as over without the last of so many; 0 waits for all.
+    """
+
+    def __init__(
+        self, order: Codes, pace: Pace | None = None, sizes: Codes | None = None, late: int = 0
+    ) -> None:
+        self._order, self.pace, self._late = order, pace or Pace(len(order)), late
+        one = np.ones(int(order.max(initial=-1)) + 1, np.int64)
+        self._sizes = one if sizes is None else sizes
+        self.open = self._sizes.copy()  # the records of each that are not over
+        self._next = 0
+        self._wave = np.full(len(self.open), -1)
+        self._left: list[int] = []  # the records of each wave that are not over
+        self._enough: list[int] = []  # and how many of them are not waited for
+        self.members: list[Codes] = []
+        self.held: list[list[Triple]] = []  # findings of each wave that were not learned from
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anybody has not begun yet."""
+        return self._next < len(self._order)
+
+    @property
+    def begun(self) -> bool:
+        """Whether anybody has begun."""
+        return self._next > 0
+
+    def upto(self, records: int, most: int | None = None) -> int:
+        """Return how many of the next have no more than so many records, at least one."""
+        ahead = self._sizes[self._order[self._next :][:most]]
+        return max(int(np.searchsorted(np.cumsum(ahead), records, side="right")), 1)
+
+    def begin(self, many: int) -> Codes:
+        """Let the next so many begin as one wave."""
+        wave = self._order[self._next : self._next + many]
+        self._next += len(wave)
+        self.pace.begin(len(wave))
+        self._wave[wave] = len(self.members)
+        self._left.append(int(self._sizes[wave].sum()))
+        self._enough.append(self._left[-1] // self._late if self._late else 0)
+        self.members.append(wave)
+        self.held.append([])
+        return wave
+
+    def hold(self, group: Codes, place: Codes, many: npt.NDArray[Any]) -> None:
+        """Put findings aside until the waves of their groups are over."""
+        waves = self._wave[group]
+        for wave in np.unique(waves).tolist():
+            mine = waves == wave
+            self.held[wave].append((group[mine], place[mine], many[mine]))
+
+    def end(self, group: Codes, records: Codes) -> list[int]:
+        """Note that records of groups are over; return the waves that are over by that."""
+        np.subtract.at(self.open, group, records)
+        self.pace.end(int(np.count_nonzero(self.open[np.unique(group)] == 0)))
+        gone = np.bincount(self._wave[group], records, len(self.members))
+        touched = np.flatnonzero(gone).tolist()
+        for wave in touched:
+            self._left[wave] -= int(gone[wave])
+        return [wave for wave in touched if self._left[wave] <= self._enough[wave]]
+
+    def take(self, wave: int) -> Triple:
+        """Return what a wave has found, to learn from it."""
+        found = joined(self.held[wave])
+        self.held[wave] = []
+        return found
+
+    def left(self) -> list[Triple]:
+        """Return the findings that were not learned from."""
+        return [each for wave in self.held for each in wave]
