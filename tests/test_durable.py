@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import thinveil
+from thinveil.curator.curator import Release
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import (
     Bucket,
@@ -17,7 +18,7 @@ from thinveil.curator.service.analysts import (
     new_token,
     who_has,
 )
-from thinveil.curator.service.ledger_file import Drawn, LedgerFile
+from thinveil.curator.service.ledger_file import LedgerFile
 from thinveil.errors import (
     BudgetError,
     BudgetSpent,
@@ -164,7 +165,7 @@ def test_answers_and_spending_survive(book):
 def test_answers_are_kept_to_the_last_bit(ledger, values):
     ledger.admit("ada", b"s" * 32, ONE)
     [analyst] = ledger.analysts()
-    drawn = Drawn(np.array(values), Fraction(1, 3))
+    drawn = Release(np.array(values), Fraction(1, 3))
     ledger.record(analyst, "k", b"digest", drawn)
     ledger.reopen()
     digest, found = ledger.find(analyst, "k")

@@ -437,11 +437,10 @@ def test_the_table_of_answers_is_a_dictionary(numbers: list[int], step: int) -> 
         looked = cache.look(keys)
         assert looked.known.tolist() == [int(each) in known for each in part]
         values = np.arange(start, start + len(part), dtype=np.float64)
-        batch = ranges(*[[0] * len(part)] * 4)
         for number, value in zip(part.tolist(), values.tolist(), strict=True):
             known.setdefault(number, value)
         expected = [known[number] for number in part.tolist()]
-        assert cache.settle(looked, batch, values).tolist() == expected
+        assert cache.settle(looked, values[looked.fresh]).tolist() == expected
         assert len(cache) == len(known)
 
 

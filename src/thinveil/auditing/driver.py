@@ -167,6 +167,7 @@ def run(
                     spend = _recall(remembering, stamped, answers, meter.queries)
                     recorded.append(spend)
                     meter.replayed += 1
+                    ledger.admit(spend)
                 else:
                     if recorded:
                         _restore(target, meter, recorded)
@@ -178,7 +179,7 @@ def run(
                     answers = checked(_ask(target, stamped), stamped)
                     if transcript is not None:
                         transcript.got(number, digest, answers.values)
-                ledger.charge(spend)
+                ledger.record(spend)
                 meter.count(batch, facts.records)
                 meter.error.add(facts.claim, batch.queries, stamped.epsilon)
                 meter.risk = about.risk

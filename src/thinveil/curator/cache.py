@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.language.normal import Keys
-from thinveil.language.queries import Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import Codes, Flags, Floats
 
 _FIRST_BITS: Final = 10
 
@@ -61,19 +61,13 @@ class AnswerCache:
         known, slot = self._find(keys)
         return Looked(keys, known, self._values[slot], _first_of(keys))
 
-    def settle(self, looked: Looked, batch: QueryBatch, values: Floats) -> Floats:
-        """Keep what is new among a batch's answers; return them with what is known put in.
-
-        The first answer to the first question with a key decides for all others.
-        """
-        repeats = batch.repeats
-        starts = np.arange(batch.questions) * repeats
-        if not isinstance(repeats, int):
-            starts = np.cumsum(repeats) - repeats
-        settled = np.where(looked.known, looked.value, values[starts][looked.first])
+    def settle(self, looked: Looked, drawn: Floats) -> Floats:
+        """Keep the answers to fresh questions; return one answer to every question looked for."""
         fresh = looked.fresh
-        self._add(looked.keys[:, fresh], settled[fresh])
-        return settled if isinstance(repeats, int) and repeats == 1 else np.repeat(settled, repeats)
+        settled = looked.value.copy()
+        settled[fresh] = drawn
+        self._add(looked.keys[:, fresh], drawn)
+        return np.where(looked.known, settled, settled[looked.first])
 
     def _find(self, keys: Keys) -> tuple[Flags, Codes]:
         """Return whether each key is there, and the slot where it is or would go."""

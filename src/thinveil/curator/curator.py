@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from thinveil.curator.cache import AnswerCache, Looked
 from thinveil.curator.counting.scan import Counter
-from thinveil.curator.drawing import NoiseStream, RandomWords, draw, opendp, post_process
+from thinveil.curator.drawing import NoiseStream, RandomWords, Words, draw, opendp, post_process
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
-from thinveil.language.normal import Normal
+from thinveil.language.normal import Keys, Normal
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """The answers to a batch, and what is to be recorded with them.
+
+    Args:
+        values: All answers in order.
+        cost: What was charged for them.
+        keys: The keys of questions whose answer shall be given again, where that is a policy.
+        firsts: The answers to these questions.
+    """
+
+    values: Floats
+    cost: Fraction
+    keys: Keys | None = None
+    firsts: Floats | None = None
 
 
 class Curator:
@@ -64,7 +82,14 @@ class Curator:
         self._priced: tuple[QueryBatch, Looked | None, Event] | None = None
 
     def answer(self, batch: QueryBatch) -> Answers:
-        """Answer a stamped batch, or refuse it whole.
+        """Answer a stamped batch, or refuse it whole, as `release` does."""
+        return Answers(self.release(batch).values, batch.repeats, batch.epsilon)
+
+    def release(self, batch: QueryBatch) -> Release:
+        """Answer a stamped batch and say what it cost and what is new, or refuse it whole.
+
+        Where answers are remembered, one is drawn for each new question, with the random word
+        that stands at its first place in the batch; what was answered before is given again.
 
         Raises:
             QueryError: A column does not exist, or boxes of one question overlap.
@@ -72,20 +97,31 @@ class Curator:
             BudgetSpent: The cap or the number of answers would be passed; nothing was answered.
         """
         looked, price = self._look(batch)
+        if looked is None or self._cache is None:
+            bits, scale = self._truth(batch)
+            words = self._charge(batch, price)
+            return Release(self._protect(batch, bits, scale, words), price.cost)
+        fresh = looked.fresh
+        if not len(fresh):
+            self._charge(batch, price)
+            return Release(_repeat(looked.value, batch.repeats), price.cost)
+        part = _once(batch, fresh)
+        bits, scale = self._truth(part)
+        words = self._charge(batch, price)[_starts(batch)[fresh]]
+        firsts = self._protect(part, bits, scale, words)
+        values = _repeat(self._cache.settle(looked, firsts), batch.repeats)
+        return Release(values, price.cost, looked.keys[:, fresh], firsts)
+
+    def _truth(self, batch: QueryBatch) -> tuple[Floats, Floats]:
+        """Return the true bits, and what epsilon divides to scale their noise."""
         records, claim = self.facts.records, self.facts.claim
         counts = self._counter.count(batch)
         threshold = np.minimum(np.maximum(batch.threshold, -1), records)
-        if claim.protected:
-            constant = self._constants.among(batch)
-            bits, scale = claim.law(counts, threshold, constant, records, batch.epsilon)
-            self._charge(batch, price)
-            values = self._protect(batch, bits.astype(np.float64), scale)
-        else:
-            self._charge(batch, price)
-            values = _repeat((counts > threshold).astype(np.float64), batch.repeats)
-        if looked is not None and self._cache is not None:
-            values = self._cache.settle(looked, batch, values)
-        return Answers(values, batch.repeats, batch.epsilon)
+        if not claim.protected:
+            return (counts > threshold).astype(np.float64), np.zeros(batch.questions)
+        constant = self._constants.among(batch)
+        bits, scale = claim.law(counts, threshold, constant, records, batch.epsilon)
+        return bits.astype(np.float64), scale
 
     def price(self, batch: QueryBatch) -> Event:
         """Return what answering a batch would cost, or refuse it as `answer` would.
@@ -105,8 +141,11 @@ class Curator:
         self._priced = batch, looked, price
         return looked, price
 
-    def _charge(self, batch: QueryBatch, price: Event) -> None:
-        """Charge for a batch, unless it was paid for before its answers got lost."""
+    def _charge(self, batch: QueryBatch, price: Event) -> Words:
+        """Charge for a batch, unless it was paid for before its answers got lost.
+
+        Return its random words, one for each of its answers, new or not.
+        """
         if self._paid == batch.queries:
             self._paid = 0
             self.ledger.charge(PostProcessing("a batch sent again after its answers were lost"))
@@ -115,6 +154,7 @@ class Curator:
         self._priced = None
         self._last = batch.queries
         self._drawn += batch.queries
+        return self._noise.take(batch.queries)
 
     def recall(self, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
         """Hear a batch of an interrupted run again; return what it cost.
@@ -127,8 +167,14 @@ class Curator:
         if self._recalled is None or drawn == 0:
             self._recalled = AnswerCache()
         looked = self._recalled.look(self._normal.keys(batch))
-        self._recalled.settle(looked, batch, answers.values)
+        self._recalled.settle(looked, answers.values[_starts(batch)[looked.fresh]])
         return _cost(batch, looked)
+
+    def remember(self, keys: Keys, firsts: Floats) -> None:
+        """Take answers of an earlier life into the cache, where there is one."""
+        if self._cache is not None:
+            looked = self._cache.look(keys)
+            self._cache.settle(looked, firsts[looked.fresh])
 
     def restore(self, answers: int, events: Iterable[Event]) -> None:
         """Continue an earlier run: its noise goes on where it stopped, its spending counts.
@@ -174,11 +220,10 @@ class Curator:
             if isinstance(epsilon, np.ndarray) and epsilon.shape != batch.threshold.shape:
                 raise BudgetError("a batch needs one privacy budget, or one for each question")
 
-    def _protect(self, batch: QueryBatch, bits: Floats, scale: Floats) -> Floats:
+    def _protect(self, batch: QueryBatch, bits: Floats, scale: Floats, words: Words) -> Floats:
         """Add noise at scale / epsilon; at scale zero the bit stays as it is."""
         values = _repeat(bits, batch.repeats)
         scale = _repeat(scale, batch.repeats)
-        words = self._noise.take(len(values))
         noisy = np.flatnonzero(scale)
         if len(noisy):
             epsilon = batch.epsilon
@@ -199,6 +244,24 @@ def _cost(batch: QueryBatch, looked: Looked | None) -> Event:
     if not len(fresh):
         return PostProcessing("answers that were given before")
     return Spend.once(batch, fresh)
+
+
+def _starts(batch: QueryBatch) -> Codes:
+    """Return, for each question of a batch, which of all answers is its first."""
+    if isinstance(batch.repeats, int):
+        return np.arange(batch.questions) * batch.repeats
+    starts: Codes = np.cumsum(batch.repeats) - batch.repeats
+    return starts
+
+
+def _once(batch: QueryBatch, questions: Codes) -> QueryBatch:
+    """Return some questions of a batch, each with a single answer."""
+    epsilon = batch.epsilon
+    return replace(
+        batch.some(questions),
+        repeats=1,
+        epsilon=epsilon[questions] if isinstance(epsilon, np.ndarray) else epsilon,
+    )
 
 
 def _repeat(values: Floats, repeats: int | Codes) -> Floats:

@@ -142,4 +142,8 @@ class Ledger:
             BudgetSpent: The event would pass the cap.
         """
         self.admit(event)
+        self.record(event)
+
+    def record(self, event: Event) -> None:
+        """Record an event that was admitted before."""
         self._events.append(event)

@@ -14,23 +14,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
-from thinveil.curator.cache import AnswerCache
 from thinveil.curator.counting.scan import Counter
-from thinveil.curator.curator import Curator
+from thinveil.curator.curator import Curator, Release
 from thinveil.curator.drawing import SystemEntropy
 from thinveil.curator.ledger import Spend
 from thinveil.curator.service.analysts import Analyst, new_token, seal_of
-from thinveil.curator.service.ledger_file import Drawn, LedgerFile
+from thinveil.curator.service.ledger_file import LedgerFile
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, KeyTaken, QueryError, UsageError
 from thinveil.language.claims import Claim
-from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
-from thinveil.language.normal import Normal
 from thinveil.language.policies import NO_POLICIES, Policies
-from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
+from thinveil.language.queries import QueryBatch
 from thinveil.language.schema import Schema
 from thinveil.language.wire.facts import facts_to_plain
 from thinveil.language.wire.json import Asked, Reply, content_digest
@@ -79,24 +74,22 @@ class Account:
     def __init__(
         self, analyst: Analyst, table: Held, facts: PublicFacts, ledger: LedgerFile
     ) -> None:
-        self._policies = facts.policies
-        self._curator = Curator(table, facts.claim, cap=analyst.budget, words=SystemEntropy())
+        self._curator = Curator(
+            table, facts.claim, cap=analyst.budget, policies=facts.policies, words=SystemEntropy()
+        )
         self._batches, self._answers, spent = ledger.totals(analyst)
         if self._answers:
             self._curator.restore(self._answers, [Spend(self._answers, spent)])
         self._budget = analyst.budget
-        self._cache = AnswerCache() if facts.policies.cache else None
-        self._normal = Normal(Extent.of(facts.schema, facts.claim.universe), facts.records)
-        if self._cache is not None:
-            for keys, firsts in ledger.remembered(analyst):
-                self._cache.settle(self._cache.look(keys), _placeholder(len(firsts)), firsts)
+        for keys, firsts in ledger.remembered(analyst):
+            self._curator.remember(keys, firsts)
 
     @property
     def statement(self) -> Statement:
         """How the account stands now."""
         return Statement(self._budget, self._curator.ledger.spent, self._batches, self._answers)
 
-    def answer(self, batch: QueryBatch) -> Drawn:
+    def answer(self, batch: QueryBatch) -> Release:
         """Draw and charge the answers to a batch, or refuse it whole.
 
         Raises:
@@ -104,48 +97,10 @@ class Account:
             BudgetError: The batch carries no usable privacy budget.
             BudgetSpent: The budget or the number of answers would be passed.
         """
-        self._curator.price(batch)
-        self._policies.admit(batch, self._answers)
-        if self._cache is None:
-            values = self._curator.answer(batch).values
-            drawn = Drawn(values + 0.0, Spend.of(batch).cost)
-        else:
-            drawn = self._remembering(batch, self._cache)
+        drawn = self._curator.release(batch)
         self._batches += 1
         self._answers += batch.queries
-        return drawn
-
-    def _remembering(self, batch: QueryBatch, cache: AnswerCache) -> Drawn:
-        """Draw one answer to each question that is new, and give it again ever after."""
-        looked = cache.look(self._normal.keys(batch))
-        fresh = looked.fresh
-        answers, cost = np.zeros(batch.questions), Fraction(0)
-        if len(fresh):
-            part = _once(batch, fresh)
-            answers[fresh] = self._curator.answer(part).values + 0.0
-            cost = Spend.of(part).cost
-        values = cache.settle(looked, batch, np.repeat(answers, batch.repeats))
-        if not len(fresh):
-            return Drawn(values, cost)
-        return Drawn(values, cost, looked.keys[:, fresh], answers[fresh])
-
-
-def _once(batch: QueryBatch, questions: Codes) -> QueryBatch:
-    """Return some questions of a batch, each with a single answer."""
-    epsilon = batch.epsilon
-    return replace(
-        batch.some(questions),
-        repeats=1,
-        epsilon=epsilon[questions] if isinstance(epsilon, np.ndarray) else epsilon,
-    )
-
-
-def _placeholder(questions: int) -> QueryBatch:
-    """Return a batch of so many questions, each with one answer, whose boxes do not matter."""
-    nothing = np.zeros(questions, np.int64)
-    return QueryBatch(
-        Cells.everything(), nothing, np.full(questions, WHOLE), nothing, nothing, nothing
-    )
+        return replace(drawn, values=drawn.values + 0.0)  # no zero with a sign
 
 
 class Accounts:
@@ -277,5 +232,5 @@ class Accounts:
         }
 
 
-def _reply(key: str, drawn: Drawn, account: Account, *, again: bool) -> Reply:
+def _reply(key: str, drawn: Release, account: Account, *, again: bool) -> Reply:
     return Reply(key, drawn.values, str(drawn.cost), str(account.statement.left), again)

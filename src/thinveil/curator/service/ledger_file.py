@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from thinveil.curator.curator import Release
 from thinveil.curator.service.analysts import Analyst
 from thinveil.errors import LedgerError
 from thinveil.files import create_private, sync_folder
@@ -41,23 +42,6 @@ CREATE TABLE batches (
     remembered BLOB, UNIQUE (analyst, key)
 );
 """
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
-    """The answers to a batch, as they are recorded.
-
-    Args:
-        values: All answers in order.
-        cost: What was charged for them.
-        keys: The keys of questions whose answer shall be given again, where that is a policy.
-        firsts: The answers to these questions.
-    """
-
-    values: Floats
-    cost: Fraction
-    keys: Keys | None = None
-    firsts: Floats | None = None
 
 
 class LedgerFile:
@@ -147,7 +131,7 @@ class LedgerFile:
         with self._transaction():
             self._asked("UPDATE analysts SET seal = ? WHERE name = ?", seal, name)
 
-    def find(self, analyst: Analyst, key: str) -> tuple[bytes, Drawn] | None:
+    def find(self, analyst: Analyst, key: str) -> tuple[bytes, Release] | None:
         """Return the digest and the answers of the batch under a key, if there is one."""
         rows = self._asked(
             "SELECT digest, answers, cost FROM batches WHERE analyst = ? AND key = ?",
@@ -155,10 +139,10 @@ class LedgerFile:
             key,
         )
         for digest, answers, cost in rows:
-            return digest, Drawn(unpacked(answers), Fraction(cost))
+            return digest, Release(unpacked(answers), Fraction(cost))
         return None
 
-    def record(self, analyst: Analyst, key: str, digest: bytes, drawn: Drawn) -> None:
+    def record(self, analyst: Analyst, key: str, digest: bytes, drawn: Release) -> None:
         """Bring a batch's spending and its answers to the disk, both or neither.
 
         Raises:
