@@ -42,6 +42,7 @@ from thinveil.auditing.driver import run as drive
 from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total
 from thinveil.commands.main import run
 from thinveil.language.claims import claim_named
+from thinveil.language.laws import Cauchy
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts import bounds as bounds_module
@@ -344,7 +345,7 @@ def information(claim, records, loss):
         far = (grid - one) / wide
         below = (
             0.5 + np.arctan(far) / np.pi
-            if claim.noise == "cauchy"
+            if isinstance(claim.noise, Cauchy)
             else np.where(far < 0, 0.5 * np.exp(np.minimum(far, 0)),
                           1 - 0.5 * np.exp(-np.maximum(far, 0)))
         )  # fmt: skip

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from thinveil.curator.counting.scan import ScanCounter
 from thinveil.curator.curator import Curator
-from thinveil.curator.drawing import NoiseStream, laplace
+from thinveil.curator.drawing import NoiseStream
 from thinveil.curator.ledger import Spend
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, QueryError, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
+from thinveil.language.laws.laplace import standard as laplace
 from thinveil.language.queries import WHOLE, QueryBatch, batch_of
 from thinveil.language.schema import Grid, Schema
 from worlds import one_column, ranges

@@ -15,9 +15,10 @@ from thinveil.attacker.evidence.noise_tests import (
     misreading,
     repetitions,
 )
-from thinveil.curator.drawing import NoiseStream, post_process
-from thinveil.curator.drawing import laplace as curators_laplace
+from thinveil.curator.drawing import NoiseStream
 from thinveil.errors import EvidenceError, UsageError
+from thinveil.language.laws.laplace import standard as curators_laplace
+from thinveil.language.laws.rounding import rounded as post_process
 from thinveil.paper import figures as paper
 from thinveil.paper.detector import SimulatedRow, rows
 from thinveil.paper.simulation import (

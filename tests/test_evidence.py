@@ -19,10 +19,10 @@ from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import Free
 from thinveil.curator.curator import Curator
-from thinveil.curator.drawing import laplace
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import idp, unprotected
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws.laplace import standard as laplace
 from thinveil.language.queries import Answers
 from thinveil.language.schema import Grid, Schema
 from worlds import one_column, ranges, told

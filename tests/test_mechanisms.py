@@ -18,11 +18,12 @@ import thinveil
 from thinveil.attacker.evidence.likelihood import loglik
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
-from thinveil.curator.drawing import cauchy
 from thinveil.curator.ledger import Spend
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, MissingExtra, QueryError, UsageError
 from thinveil.language.claims import CAUCHY, MECHANISMS, Claim, Universe, claim_named
+from thinveil.language.laws.cauchy import Cauchy
+from thinveil.language.laws.cauchy import standard as cauchy
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import Grid, Schema
 from worlds import boxes_of, domain_of, one_column, ranges, told
@@ -135,7 +136,7 @@ def test_trivial_thresholds_and_constant_predicates_are_not_sensitive(claim: Cla
     if claim.universe == "bounded":
         constant[4] = True
     bits, scale = claim.law(np.array([5, 5, 0, 0, N, 0]), batch.threshold, constant, N, 0.5)
-    times = CAUCHY if claim.noise == "cauchy" else 1.0
+    times = CAUCHY if isinstance(claim.noise, Cauchy) else 1.0
     trivial = np.array([True, True, *constant[2:5], True])
     assert (scale[trivial] == claim.offset * times).all()
     answers = Curator(DATA, claim).answer(batch.stamped(KEY, cost(claim))).values
@@ -269,13 +270,13 @@ def scale_of(claim: Claim, count: int, b: int, epsilon: float) -> float:
         "Global": lambda: 1.0,
         "Smooth": lambda: math.exp(-(epsilon / 6) * max(b - count, count - b - 1, 0)),
     }[kind]()
-    return (claim.offset + sensitivity) * (6 if claim.noise == "cauchy" else 1) / epsilon
+    return (claim.offset + sensitivity) * (6 if isinstance(claim.noise, Cauchy) else 1) / epsilon
 
 
 def below(claim: Claim, x: Any, scale: float) -> Any:
     """Return how likely noise of at most x is."""
     x = np.asarray(x, float) / scale
-    if claim.noise == "cauchy":
+    if isinstance(claim.noise, Cauchy):
         return 0.5 + np.arctan(x) / np.pi
     return np.where(x < 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
 
@@ -408,7 +409,7 @@ def test_likelihoods_of_rounded_answers_sum_to_one(claim: Claim, rate: float) ->
     values = np.array([0.0, 1.0]) if claim.post == "binary" else np.arange(-20_000.0, 20_001.0)
     for bit in (False, True):
         told = loglik(claim, values, np.array([bit]), np.array([1.0]), np.array([rate]))
-        tail = 2 * 0.5 / (np.pi * rate * 20_000) if claim.noise == "cauchy" else 0.0
+        tail = 2 * 0.5 / (np.pi * rate * 20_000) if isinstance(claim.noise, Cauchy) else 0.0
         off = 0.0 if claim.post == "binary" else tail
         assert np.exp(told).sum() + off * 2 == pytest.approx(1, abs=1e-3)
 

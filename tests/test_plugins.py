@@ -187,7 +187,7 @@ BROKEN = {
     "arguments": ("def make(): pass", "failed: TypeError"),
     "raises": ("def make(k, universe): raise ZeroDivisionError('x' * 999)", "ZeroDivisionError"),
     "universe": (bad(claim='thinveil.Claim("m", Bad(), "laplace", "bounded")'), "bounded universe"),
-    "noise": (bad(claim='thinveil.Claim("m", Bad(), "gauss", universe)'), "the noise 'gauss'"),
+    "noise": (bad(claim='thinveil.Claim("m", Bad(), "gauss", universe)'), "noise law 'gauss'"),
     "post": (bad(claim='thinveil.Claim("m", Bad(), "laplace", universe, post="x")'), "post-proc"),
     "sampler": (
         bad(claim='thinveil.Claim("m", Bad(), "laplace", universe, sampler="x")'),

@@ -4,6 +4,7 @@
 
     ThinveilError
     ├── UsageError            the request itself makes no sense
+    │   ├── LawError          noise that is no law that is known here
     │   ├── TooManyQueries    it makes sense, but needs an explicit go-ahead
     │   └── EpsilonError      an epsilon that cannot be used (also a BudgetError)
     ├── SchemaError           a schema cannot be read or contradicts itself
@@ -54,6 +55,10 @@ class UsageError(ThinveilError):
     """The request itself makes no sense; changing the call helps."""
 
     exit_code = EXIT_USAGE
+
+
+class LawError(UsageError):
+    """Noise is named that is not known here, or something stands for noise that is no law."""
 
 
 class TooManyQueries(UsageError):

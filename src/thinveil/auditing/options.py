@@ -258,7 +258,7 @@ class Options:
             self.group()[0],
             self.universe,  # type: ignore[arg-type]
             offset=offset,
-            post=self.post,  # type: ignore[arg-type]
+            post=self.post,
         )
 
     def care(self, decisions: int = 1000) -> Care:

@@ -10,13 +10,15 @@ import numpy as np
 
 from thinveil.curator.cache import AnswerCache, Looked
 from thinveil.curator.counting.scan import Counter
-from thinveil.curator.drawing import NoiseStream, RandomWords, Words, draw, opendp, post_process
+from thinveil.curator.drawing import NoiseStream, RandomWords, draw, opendp
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
+from thinveil.language.contracts import Words
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws.rounding import rounded
 from thinveil.language.normal import Keys, Normal
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
@@ -233,7 +235,7 @@ class Curator:
             values[noisy] = draw(
                 self.facts.claim, words[noisy], values[noisy], scale[noisy] / epsilon
             )
-        return post_process(values, self.facts.claim.post)
+        return rounded(values, self.facts.claim.post)
 
 
 def _cost(batch: QueryBatch, looked: Looked | None) -> Event:

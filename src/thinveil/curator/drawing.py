@@ -10,15 +10,12 @@ import os
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from thinveil.errors import MissingExtra, UsageError
-from thinveil.language.claims import Claim, Post
+from thinveil.language.claims import Claim
+from thinveil.language.contracts import Words
 from thinveil.language.queries import Floats
 
-Words = npt.NDArray[np.uint64]
-
-_HUGE = float(np.finfo(np.float64).max)  # a Cauchy draw may pass it at the smallest epsilons
 _WORDS_PER_STEP = 4  # Philox 4x64 yields four words for each step of its counter
 
 
@@ -74,22 +71,6 @@ class NoiseStream:
         return words
 
 
-def laplace(words: Words) -> Floats:
-    """Turn words into draws from Laplace(1), the ordinary one of variance 2 (erratum 1).
-
-    The lowest bit is the sign, the top 53 bits an exponential magnitude.
-    """
-    magnitude = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
-    noise: Floats = np.where(words & np.uint64(1), -magnitude, magnitude)
-    return noise
-
-
-def cauchy(words: Words) -> Floats:
-    """Turn words into draws from the standard Cauchy distribution (inverse of its CDF)."""
-    noise: Floats = np.tan(np.pi * (((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53 - 0.5))
-    return noise
-
-
 def opendp() -> Any:
     """Return the OpenDP library.
 
@@ -122,17 +103,5 @@ def draw(claim: Claim, words: Words, values: Floats, scale: Floats | float) -> F
     """Add the noise of a claim, at these scales, to these values."""
     if claim.sampler == "opendp":
         return opendp_laplace(values, np.broadcast_to(scale, values.shape))
-    if claim.noise == "cauchy":
-        with np.errstate(over="ignore"):
-            wide = values + cauchy(words) * scale
-        return np.clip(wide, -_HUGE, _HUGE)
-    return values + laplace(words) * scale
-
-
-def post_process(values: Floats, post: Post) -> Floats:
-    """Do to noisy answers what the claim says: it costs nothing and draws nothing."""
-    if post == "integer":
-        return np.rint(values)
-    if post == "binary":
-        return (values > 0.5).astype(np.float64)
-    return values
+    assert claim.noise is not None
+    return claim.noise.draw(words, values, scale)

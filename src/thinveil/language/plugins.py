@@ -24,11 +24,11 @@ from typing import Any, Final, cast, get_args
 
 import numpy as np
 
-from thinveil.errors import PluginError, ThinveilError, UsageError
+from thinveil.errors import LawError, PluginError, ThinveilError, UsageError
 from thinveil.language.claims import (
     MECHANISMS,
     Claim,
-    Noise,
+    Law,
     Post,
     Sampler,
     Sensitivity,
@@ -176,6 +176,8 @@ def _loaded(entry: EntryPoint) -> Callable[..., Any]:
 def _called(entry: EntryPoint, make: Callable[..., Any], *given: Any, **more: Any) -> Any:
     try:
         return make(*given, **more)
+    except LawError as error:
+        raise _broken(entry, f"failed: {error}") from None
     except ThinveilError:
         raise  # it says in our words what is wrong with what the user asked for
     except Exception as error:
@@ -206,8 +208,8 @@ def _check(claim: Claim) -> None:
     Raises:
         UsageError: It is not a law that a curator can draw from and an attacker can weigh by.
     """
+    _check_law(claim.noise)
     for what, value, known in (
-        ("noise", claim.noise, Noise),
         ("post-processing", claim.post, Post),
         ("sampler", claim.sampler, Sampler),
     ):
@@ -231,6 +233,20 @@ def _check(claim: Claim) -> None:
         raise UsageError(f"has a shape that is {_kind(said)}, not a thinveil Shape")
     if said is not None and _promises_more(said, found := seen(sensitivity)):
         raise UsageError(f"says it has the shape {said}, but its law shows {found}")
+
+
+def _check_law(law: Law | None) -> None:
+    """Make sure that noise is a law, as far as its members tell; `testing.check_law` does more."""
+    if law is None:
+        return
+    wanted = [name for name in vars(Law) if not name.startswith("_")]
+    lacking = [name for name in wanted if not hasattr(law, name)]
+    if lacking:
+        raise UsageError(f"has the noise {law!r}, which is no law: it lacks {lacking[0]}")
+    try:
+        hash(law)
+    except TypeError:
+        raise UsageError("has a noise that cannot be hashed: make it a frozen dataclass") from None
 
 
 def _promises_more(said: Shape, found: Shape) -> bool:

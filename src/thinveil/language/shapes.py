@@ -10,40 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
-from thinveil.language.queries import Codes, Flags, Floats
-
-
-class Sensitivity(Protocol):
-    """How sensitive a non-trivial threshold query is on the actual data.
-
-    Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP), `Bootstrap`
-    (Bootstrap DP), `Global` and `Smooth` (honest differential privacy), and any hashable value
-    with these two; a plug-in brings its own. Besides, it may have a whole number `k`, the group
-    size of `--k`; a text `title` for people; and a `shape`, which is found by looking otherwise.
-    """
-
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
-        """Return the sensitivity for each true count and threshold.
-
-        The size of the table and the loss of an answer are at hand for those that need them.
-        """
-        ...
-
-    def breakpoints(self, threshold: Codes, records: int) -> Codes:
-        """Return, a row a question, the counts after which the answer's law changes.
-
-        Between two neighbouring breakpoints (c above the left one, at most the right one)
-        both the true bit and the sensitivity are constant. This is public knowledge.
-        """
-        ...
-
-    def __hash__(self) -> int: ...
+from thinveil.language.contracts import Sensitivity as Sensitivity
+from thinveil.language.queries import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)

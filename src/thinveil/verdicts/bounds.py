@@ -12,7 +12,8 @@ import numpy as np
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.schedule import Schedule
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.language.claims import CAUCHY, Bootstrap, Claim, Global, KLocal, Smooth
+from thinveil.language.claims import Bootstrap, Claim, Global, KLocal, Smooth
+from thinveil.language.laws.cauchy import CAUCHY, Cauchy
 from thinveil.language.queries import Codes, batch_of
 from thinveil.language.schema import MISSING
 from thinveil.verdicts.scoring import coarse
@@ -102,35 +103,26 @@ def bits_an_answer(claim: Claim, records: int, loss: float) -> float:
     >>> round(bits_an_answer(idp(), 100, 1e-10), 3)
     1.585
     """
-    if not claim.protected:
+    law = claim.noise
+    if law is None:
         return 1.0
     most = math.log2(records + 1)
-    if claim.post == "binary":
+    if claim.post == "binary" and not law.silent:
         most = min(most, 1.0)
-    if not isinstance(claim.sensitivity, (Bootstrap, Global, KLocal, Smooth)):
+    if isinstance(claim.sensitivity, Smooth) and isinstance(law, Cauchy):
+        return min(most, _smooth(records, claim.offset, loss))
+    if not isinstance(claim.sensitivity, (Bootstrap, Global, KLocal)):
         cuts = claim.sensitivity.breakpoints(np.array([records // 2]), records)
         return min(most, math.log2(cuts.shape[1] + 1))  # one outcome for each law there is
-    if isinstance(claim.sensitivity, Smooth):
-        return min(most, _smooth(records, claim.offset, loss))
+    rate = loss / float(law.widen(loss))
     if isinstance(claim.sensitivity, Global):
-        return min(most, _side(loss / (1.0 + claim.offset)))
+        return min(most, law.bits(rate / (1.0 + claim.offset)))
     if claim.offset == 0:
-        return min(most, math.log2(2 + math.pow(2, _side(loss))))
-    more = 1 + 1 / claim.offset
-    scales = math.pow(more, -claim.offset) / (1 + claim.offset)  # total variation of the two scales
-    rate = loss / claim.offset
-    return min(most, 2.0, scales - math.expm1(-rate / 2) + _side(rate))
-
-
-def _side(rate: float) -> float:
-    """Bound what Laplace noise lets through of the bit that it hides: by two distances.
-
-    That of the two laws from each other (total variation), and from the law halfway
-    (relative entropy), which is far less at a small loss.
-    """
-    half = rate / 2
-    entropy = half * half / 2 if half < 1e-4 else half + math.expm1(-half)
-    return min(-math.expm1(-half), entropy / math.log(2))
+        return min(most, math.log2(2 + math.pow(2, law.bits(rate))))
+    rate, wide = rate / claim.offset, claim.offset / rate
+    scales = law.distance(wide, wide * (1 + 1 / claim.offset))
+    side = 1 - 2 * float(law.tail(0.5, rate))
+    return min(most, 2.0, scales + side + law.bits(rate))
 
 
 def _smooth(records: int, offset: float, loss: float) -> float:

@@ -138,21 +138,15 @@ def alike(claim: Claim, bit: Flags, scale: Floats, epsilon: float) -> Floats:
     """
     noisy = (scale > 0) & (~bit | (scale > _ROUNDED * epsilon))
     wide = np.where(noisy, scale, 1.0) / epsilon
+    law = claim.noise
+    assert law is not None
     if claim.post == "binary":
-        flipped = 0.5 * np.exp(-0.5 / wide)
-        if claim.noise == "cauchy":
-            flipped = 0.5 - np.arctan(0.5 / wide) / np.pi
-        flipped = np.where(noisy, flipped, 0.0)
+        flipped = np.where(noisy, law.tail(0.5, 1 / wide), 0.0)
         one = np.where(bit, 1 - flipped, flipped)
         same: Floats = np.sqrt(np.outer(one, one)) + np.sqrt(np.outer(1 - one, 1 - one))
         return np.minimum(same, 1.0)
-    larger: Floats = np.maximum(wide[:, None], wide)
-    smaller = np.minimum(wide[:, None], wide)
-    ratio = smaller / larger
-    overlap = 2 * np.sqrt(ratio) / (1 + ratio)
-    far = np.where(bit[:, None] != bit, 0.5 / larger, 0.0)
-    overlap = overlap * (1 + far) * np.exp(-far)
-    by_chance = np.sqrt(-np.expm1(-0.5 / wide)) if claim.post == "integer" else np.zeros(len(wide))
+    overlap = law.overlap(wide[:, None], wide, bit[:, None] != bit)
+    by_chance = np.sqrt(law.still(1 / wide, claim.post))
     overlap = np.where(noisy[:, None] & noisy, overlap, 0.0)
     overlap = np.where(noisy[:, None] & ~noisy, by_chance[:, None], overlap)
     overlap = np.where(~noisy[:, None] & noisy, by_chance, overlap)

@@ -17,21 +17,21 @@ import numpy as np
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import Claim
+from thinveil.language.laws.rounding import GRAIN
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 IMPOSSIBLE: Final = -1e4
 """The log-likelihood of what cannot happen, kept finite so that sums stay numbers."""
-_GRAIN: Final = 2.0**-52
 
 
 def exactness_error(claim: Claim, epsilon: float) -> float:
     """Bound the probability that one noisy answer looks exact, being 0 or 1 by chance.
 
-    A double-precision draw has at least 2^53 equally likely magnitudes, so each of the two
-    values 0 and 1 is hit with probability at most 2^-53; the rounding of the sum near 1
-    adds at most epsilon * 2^-52.
+    This is for noise of a sensitivity of 1; `GRAIN` says why.
     """
-    return 0.0 if not claim.protected else _GRAIN * (1.0 + epsilon)
+    if claim.noise is None:
+        return 0.0
+    return GRAIN * (1.0 + epsilon / float(claim.noise.widen(epsilon)))
 
 
 @dataclass(slots=True)
@@ -54,36 +54,12 @@ class ErrorBound:
 
 def loglik(claim: Claim, value: Floats, bit: Flags, scale: Floats, rate: Floats) -> Floats:
     """Return the log-likelihood of single answers, given true bits, scales and epsilon/scale."""
-    far = np.abs(value - bit)
     with np.errstate(divide="ignore"):
-        exact = np.log((far == 0).astype(np.float64))
-        if claim.noise == "cauchy":
-            noisy = _cauchy(claim.post, value - bit, rate)
-        elif claim.post == "integer":
-            beside = np.log(-0.5 * np.expm1(-rate)) - rate * (far - 0.5)
-            noisy = np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside)
-        elif claim.post == "binary":
-            flipped = 0.5 * np.exp(-rate / 2)
-            noisy = np.log(np.where(far == 0, 1 - flipped, flipped))
-        else:
-            noisy = np.log(rate / 2) - rate * far
-            if claim.offset == 0:
-                by_chance = np.log(np.minimum(_GRAIN * (1.0 + rate), 1.0))
-                noisy = np.where((value == 0) | (value == 1), by_chance, noisy)
+        exact: Floats = np.log((value == bit).astype(np.float64))
+        if claim.noise is None:
+            return exact
+        noisy = claim.noise.loglik(value, bit, rate, claim.post, claim.offset == 0)
     return np.where(scale > 0, noisy, exact)
-
-
-def _cauchy(post: str, off: Floats, rate: Floats) -> Floats:
-    """Return the log-likelihood of Cauchy answers, so far off their true bits."""
-    if post == "none":
-        density: Floats = np.log(rate / np.pi) - np.log1p((rate * off) ** 2)
-        return density
-    if post == "binary":  # the other value came back: noise of more than a half, one way
-        flipped = 0.5 - np.arctan(rate / 2) / np.pi
-        return np.log(np.where(off == 0, 1 - flipped, flipped))
-    low, high = rate * (off - 0.5), rate * (off + 0.5)  # arctan(high) - arctan(low), stably
-    inside: Floats = np.log(np.arctan2(high - low, 1 + low * high) / np.pi)
-    return inside
 
 
 def zones(claim: Claim, answers: Answers) -> list[int]:
@@ -173,15 +149,15 @@ def row_loglik(
     starts = np.cumsum(repeats) - repeats
     values = answers.values
     check_rounded(claim, values)
-    if claim.post == "binary":
+    if claim.post == "binary" and not np.isnan(values).any():
         ones = np.add.reduceat(values, starts)[:, None]
         one = _finite(loglik(claim, np.ones(1), bit, scale, rate))
         zero = _finite(loglik(claim, np.zeros(1), bit, scale, rate))
         mixed: Floats = ones * one + (repeats[:, None] - ones) * zero
         return mixed
-    if claim.noise == "laplace" and claim.post == "none" and claim.offset > 0:
-        far = [np.add.reduceat(np.abs(values - each), starts)[:, None] for each in (0, 1)]
-        told: Floats = repeats[:, None] * np.log(rate / 2) - rate * np.where(bit, far[1], far[0])
+    in_rows = getattr(claim.noise, "row_loglik", None)
+    if in_rows is not None and claim.post == "none" and claim.offset > 0:
+        told: Floats = in_rows(values, starts, repeats, bit, rate)
         return told
     row = np.repeat(np.arange(len(threshold)), repeats)
     each = _finite(loglik(claim, values[:, None], bit[row], scale[row], rate[row]))
@@ -255,6 +231,8 @@ def check_rounded(claim: Claim, values: Floats) -> None:
     Raises:
         EvidenceError: An answer is not a whole number, or not 0 or 1.
     """
+    if claim.noise is not None and claim.noise.silent:
+        values = values[~np.isnan(values)]
     if claim.post == "binary" and not ((values == 0) | (values == 1)).all():
         raise EvidenceError("a target that rounds to 0 or 1 answered something else")
     if claim.post == "integer" and not (values == np.rint(values)).all():

@@ -26,6 +26,7 @@ from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError, UsageError
 from thinveil.language.claims import Claim, Post, idp
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws import Laplace
 from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 
 PAPER_PSI_REPEATS: Final = 1000
@@ -270,6 +271,8 @@ def noise_test(claim: Claim, name: str) -> NoiseTest:
     Raises:
         UsageError: The test makes no sense for the mechanism.
     """
+    if not isinstance(claim.noise, Laplace):
+        raise UsageError(f"--test {name} is the paper's, for the noise of the paper")
     if name == "identical":
         if not claim.leaks_by_noise or claim.offset or claim.post == "none":
             raise UsageError(f"--test identical: {claim.name} does not round exact answers")

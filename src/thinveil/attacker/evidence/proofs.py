@@ -15,6 +15,7 @@ import numpy as np
 
 from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, loglik
 from thinveil.language.claims import Claim
+from thinveil.language.laws.rounding import rounded
 from thinveil.language.queries import Codes, Flags, Floats
 
 _POINTS: Final = 2000  # even, so that no point is the exact median
@@ -165,13 +166,5 @@ def _typical(claim: Claim, bit: bool, scale: float, epsilon: float) -> Floats:
     if scale == 0:
         return np.array([float(bit)])
     u = (np.arange(_POINTS) + 0.5) / _POINTS
-    if claim.noise == "cauchy":
-        noise = np.tan(np.pi * (u - 0.5))
-    else:
-        noise = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
-    values = bit + noise * (scale / epsilon)
-    if claim.post == "integer":
-        return np.rint(values)
-    if claim.post == "binary":
-        return (values > 0.5).astype(np.float64)
-    return values
+    assert claim.noise is not None
+    return rounded(bit + claim.noise.quantile(u, scale / epsilon), claim.post)

@@ -23,6 +23,7 @@ from thinveil.language.claims import (
     Smooth,
 )
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws import LAWS, law_from_plain, law_to_plain
 from thinveil.language.policies import Policies
 from thinveil.language.schema import Attribute, Categories, Grid, Schema
 
@@ -34,7 +35,6 @@ _SENSITIVITIES: Final[Mapping[str, type]] = {
     "smooth": Smooth,
 }
 _WORDS: Final = {
-    "noise": ("none", "laplace", "cauchy"),
     "universe": ("unbounded", "bounded"),
     "post": POSTS,
     "sampler": ("own", "opendp"),
@@ -84,11 +84,12 @@ def claim_to_plain(claim: Claim) -> dict[str, Any]:
     kind = next(
         (name for name, each in _SENSITIVITIES.items() if type(claim.sensitivity) is each), None
     )
-    if kind is None:
+    if kind is None or (claim.noise is not None and type(claim.noise) not in LAWS.values()):
         return {"name": claim.name, "plugin": plugins.claim_to_plain(claim)}
     return {
         "name": claim.name,
         "sensitivity": {"kind": kind, **({} if claim.k is None else {"k": claim.k})},
+        "noise": law_to_plain(claim.noise),
         "offset": claim.offset,
         **{name: getattr(claim, name) for name in _WORDS},
     }
@@ -105,6 +106,7 @@ def _claim(plain: Mapping[str, Any]) -> Claim:
     return Claim(
         name=_typed(plain["name"], str),
         sensitivity=make(**given),
+        noise=law_from_plain(plain["noise"]),
         offset=float(plain["offset"]),
         **words,
     )

@@ -1,0 +1,246 @@
+"""What a mechanism says of itself, as a pure description.
+
+A claim is a composition: how sensitive the query is, what noise that sensitivity scales,
+what happens to the noisy answer, and over which universe of records the claim is made. The
+curator draws from a claim, the attacker computes likelihoods from the very same object;
+neither needs the other.
+
+Sensitivities are those of the threshold query "is c > b?" (the zones of docs/mechanisms.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from thinveil.errors import LawError, UsageError
+from thinveil.language.contracts import Law, Post, Sensitivity
+from thinveil.language.laws import Laplace, law_named
+from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.shapes import Shape, shape_of
+
+MOST_OFFSET: Final = 1e6
+"""A larger offset could overflow a double at the smallest epsilon, and hides all else anyway."""
+
+SMALLEST_EPSILON: Final = 1e-300
+"""Below this the noise of some answer could overflow a double."""
+
+POSTS: Final[tuple[Post, ...]] = ("none", "integer", "binary")
+"""What can be done to a noisy answer."""
+
+Universe = Literal["unbounded", "bounded"]
+Sampler = Literal["own", "opendp"]
+
+_ROUNDED: Final = {"integer": ", rounded to a whole number", "binary": ", rounded to 0 or 1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A mechanism's description of itself.
+
+    Args:
+        name: The mechanism's name on the command line and in results.
+        sensitivity: What the noise is scaled by.
+        noise: The law of the noise; None where there is none. The name of a law without
+            parameters stands for it.
+        universe: The records over which "always true" and "always false" are meant:
+            any whole-number code ("unbounded"), or the schema's bounds ("bounded").
+        offset: Added to the sensitivity, so that noise is always added where it is above 0.
+        post: What is done to the noisy answer: nothing, rounding to a whole number, or to
+            the nearer one of 0 and 1. A discrete law counts as rounded to whole numbers.
+        sampler: Who draws the noise: this project or the OpenDP library.
+    """
+
+    name: str
+    sensitivity: Sensitivity
+    noise: Law | None
+    universe: Universe = "unbounded"
+    offset: float = 0.0
+    post: Post = "none"
+    sampler: Sampler = "own"
+    _shape: Shape | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.noise, str):
+            law = None if self.noise == "none" else law_named(self.noise)
+            object.__setattr__(self, "noise", law)
+        elif self.noise is not None and not hasattr(self.noise, "loglik"):
+            raise LawError(f"{self.name}: the noise is a {type(self.noise).__name__}, not a law")
+        if not 0 <= self.offset <= MOST_OFFSET:
+            raise UsageError(
+                f"the offset of the sensitivity must lie between 0 and {MOST_OFFSET:g}"
+            )
+        if self.noise is None and (self.offset or self.post != "none"):
+            raise UsageError(f"{self.name}: without noise there is nothing to offset or to round")
+        if self.noise is not None and self.noise.discrete and self.post == "none":
+            object.__setattr__(self, "post", "integer")
+
+    def law(
+        self,
+        count: Codes,
+        threshold: Codes,
+        constant: Flags,
+        records: int,
+        epsilon: float | Floats | None,
+    ) -> tuple[Flags, Floats]:
+        """Return, for each count, the true bit and what epsilon divides to scale the noise.
+
+        This is the one place that says what a mechanism does: the curator draws from it,
+        the attacker weighs by it. Thresholds that no count can cross, and predicates that
+        are constant over the universe, have sensitivity 0.
+        """
+        sensitivity = self.sensitivity.at(count, threshold, records, epsilon)
+        sensitivity[constant | (threshold < 0) | (threshold >= records)] = 0.0
+        scale = sensitivity + self.offset
+        if self.noise is not None:
+            scale = scale * self.noise.widen(epsilon)
+        return count > threshold, scale
+
+    @property
+    def shape(self) -> Shape:
+        """Where there is noise, as the sensitivity says or as its law shows; found out once."""
+        if self._shape is None:
+            object.__setattr__(self, "_shape", shape_of(self.sensitivity))
+        assert self._shape is not None
+        return self._shape
+
+    @property
+    def protected(self) -> bool:
+        """Whether the mechanism claims any protection at all."""
+        return self.noise is not None
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the scale of the noise depends on the data enough to give counts away."""
+        return self.protected and self.shape.leaks
+
+    @property
+    def control(self) -> bool:
+        """Whether it is honest: noise that does not depend on the data, whatever its name."""
+        return self.protected and not self.leaks
+
+    @property
+    def zoned(self) -> bool:
+        """Whether every count belongs to one of a few zones that searches know how to tell.
+
+        Otherwise the law is one of its own, and only a search that looks at the law fits.
+        """
+        shape = self.shape
+        if self.noise is None or shape.even:
+            return True
+        plain = self.offset == 0 and self.post == "none"
+        level = shape.level and self.noise.level
+        return (shape.presence or shape.reach is not None) and (level or plain)
+
+    @property
+    def reads_exactly(self) -> bool:
+        """Whether a single answer tells noise from no noise: it is exact or drowned in it."""
+        return not self.protected or (
+            self.leaks and self.zoned and self.offset == 0 and self.post == "none"
+        )
+
+    @property
+    def leaks_by_noise(self) -> bool:
+        """The same as `leaks`."""
+        return self.leaks
+
+    @property
+    def hides_direction(self) -> bool:
+        """Whether counts far above and far below a threshold look alike (erratum 12)."""
+        return self.leaks and self.offset > 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether answers tell counts, and not merely none, some or all (Bootstrap DP)."""
+        return not (self.shape.presence and self.zoned)
+
+    @property
+    def k(self) -> int | None:
+        """The group size, where the claim has one."""
+        k = getattr(self.sensitivity, "k", None)
+        return k if type(k) is int else None
+
+    @property
+    def reach(self) -> int:
+        """How far noise reaches: b - reach < c <= b + reach; 0 where it has no such zone."""
+        return (self.shape.reach or 0) if self.zoned else 0
+
+    def describe(self) -> str:
+        """Say what the mechanism does, in a phrase."""
+        if self.noise is None:
+            return "true answers"
+        kind = type(self.sensitivity).__name__
+        what = str(getattr(self.sensitivity, "title", kind))
+        offset = f"{self.offset:g} + " if self.offset else ""
+        drawn = " drawn by OpenDP" if self.sampler == "opendp" else ""
+        rounded = "" if self.noise.discrete and self.post == "integer" else _ROUNDED.get(self.post)
+        size = self.noise.sized(f"({offset}{what})")
+        return f"{self.noise.title} noise{drawn} at scale {size}{rounded or ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A built-in mechanism: what one file in `mechanisms/` says.
+
+    Args:
+        name: Its name on the command line; the file is called the same.
+        title: What people call it.
+        make: Returns its claim, for a group size and a universe.
+        leaks: Whether its noise depends on the data; its claim must show the same.
+        offset: What it adds to the sensitivity of `make`, unless the user says how much.
+        post: How it rounds the answers of `make`.
+    """
+
+    name: str
+    title: str
+    make: Callable[[int, Universe], Claim]
+    leaks: bool = True
+    offset: float | None = None
+    post: Post | None = None
+
+    def claim(
+        self, k: int, universe: Universe, offset: float | None, post: Post | None, noise: Law | None
+    ) -> Claim:
+        """Return its claim, perhaps with an offset, rounding or a noise law that it takes.
+
+        Raises:
+            UsageError: The parts do not go together.
+        """
+        if self.offset is not None:
+            offset = self.offset if offset is None else offset
+            if not offset > 0:
+                raise UsageError(
+                    f"{self.name}: the offset must be above zero; without one it is idp"
+                )
+        if self.post is not None:
+            if post not in (None, self.post):
+                raise UsageError(f"{self.name} rounds its answers already; use the mechanism idp")
+            post = self.post
+        return composed(self.make(k, universe), offset, post, noise)
+
+
+def composed(
+    claim: Claim, offset: float | None, post: Post | None, noise: Law | None = None
+) -> Claim:
+    """Return a claim with an offset, rounding and noise, and a name that says so.
+
+    Raises:
+        UsageError: The claim brings its own, and another one is asked for.
+    """
+    for what, own, wanted in (("offset", claim.offset, offset), ("post", claim.post, post)):
+        if own not in (0.0, "none") and wanted not in (None, own):
+            raise UsageError(f"--{what}: the mechanism {claim.name} brings its own, {own}")
+    more = offset if offset and offset != claim.offset else 0.0
+    name = claim.name
+    if noise not in (None, claim.noise):
+        if not isinstance(claim.noise, Laplace) or claim.sampler != "own":
+            raise UsageError(f"--noise: the mechanism {name} brings its own, or takes none")
+        assert noise is not None
+        name = f"{name.removesuffix(f'-{claim.noise.name}')}-{noise.name}"
+    name += "-noisy" if more and claim.leaks else ""
+    name += f"-{post}" if post not in (None, "none", claim.post) else ""
+    offset = claim.offset if offset is None else offset
+    return replace(
+        claim, name=name, offset=offset, post=post or claim.post, noise=noise or claim.noise
+    )

@@ -1,0 +1,98 @@
+"""Cauchy noise, for smooth sensitivity: density rate / (pi (1 + (rate x)^2)) (Lorentz)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final
+
+import numpy as np
+
+from thinveil.language.contracts import Post, Words
+from thinveil.language.laws.laplace import Laplace
+from thinveil.language.laws.rounding import binary
+from thinveil.language.queries import Flags, Floats
+
+CAUCHY: Final = 6.0
+"""Cauchy noise needs scale 6 S / epsilon, and S smooth at rate epsilon / 6, for pure DP."""
+
+_HUGE: Final = float(np.finfo(np.float64).max)  # a draw may pass it at the smallest epsilons
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cauchy:
+    """Cauchy noise of scale 6 S / epsilon: pure differential privacy for S a smooth bound."""
+
+    name: ClassVar = "cauchy"
+    title: ClassVar = "Cauchy"
+    discrete: ClassVar = False
+    silent: ClassVar = False
+    level: ClassVar = False
+
+    def __repr__(self) -> str:
+        return repr(self.name)  # as fingerprints in transcripts have it
+
+    def sized(self, what: str) -> str:
+        """Say how wide the noise is."""
+        return f"{CAUCHY:g} x {what} / epsilon"
+
+    def widen(self, epsilon: float | Floats | None) -> float:
+        """Return 6."""
+        return CAUCHY
+
+    def delta(self, answers: int, epsilon: Fraction) -> Fraction:
+        """Return 0: no chance of anything worse."""
+        return Fraction(0)
+
+    def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
+        """Return the log density or log mass of answers; exact ones count by their density."""
+        off = value - bit
+        if post == "none":
+            density: Floats = np.log(rate / np.pi) - np.log1p((rate * off) ** 2)
+            return density
+        if post == "binary":
+            return binary(self, off, rate)
+        low, high = rate * (off - 0.5), rate * (off + 0.5)  # arctan(high) - arctan(low), stably
+        inside: Floats = np.log(np.arctan2(high - low, 1 + low * high) / np.pi)
+        return inside
+
+    def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
+        """Return P(noise >= x) = 1/2 - arctan(rate x) / pi."""
+        beyond: Floats = 0.5 - np.arctan(x * rate) / np.pi
+        return beyond
+
+    def still(self, rate: Floats, post: Post) -> Floats:
+        """Return P(|noise| < 1/2) if rounded, else 0."""
+        return 2 * np.arctan(rate / 2) / np.pi if post == "integer" else np.zeros_like(rate)
+
+    def quantile(self, u: Floats, scale: float) -> Floats:
+        """Return the inverse of the distribution function."""
+        noise: Floats = np.tan(np.pi * (u - 0.5))
+        return noise * scale
+
+    def overlap(self, one: Floats, other: Floats, apart: Flags) -> Floats:
+        """Return the coefficient of Laplace noise, which is close: the exact one is elliptic."""
+        return Laplace().overlap(one, other, apart)
+
+    def distance(self, one: float, other: float) -> float:
+        """Return the total variation: the densities cross at the geometric mean of the scales."""
+        low, high = sorted((math.sqrt(one / other), math.sqrt(other / one)))
+        return 2 / math.pi * (math.atan(high) - math.atan(low))
+
+    def bits(self, rate: float) -> float:
+        """Bound by the total variation, and by the relative entropy from the law halfway."""
+        half = rate / 2
+        return min(2 / math.pi * math.atan(half), math.log1p(half * half / 4) / math.log(2))
+
+    def draw(self, words: Words, bit: Floats, scale: float | Floats) -> Floats:
+        """Draw by the inverse of the distribution function; the top 53 bits are a quantile."""
+        with np.errstate(over="ignore"):
+            wide: Floats = bit + standard(words) * scale
+        return np.clip(wide, -_HUGE, _HUGE)
+
+
+def standard(words: Words) -> Floats:
+    """Turn words into draws from the standard Cauchy distribution."""
+    noise: Floats = np.tan(np.pi * (((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53 - 0.5))
+    return noise
