@@ -275,7 +275,7 @@ def test_a_failure_half_way_charges_nothing(book, monkeypatch, where):
     if where == "count":
         monkeypatch.setattr("thinveil.curator.counting.index.IndexCounter.count", broken)
     else:
-        monkeypatch.setattr("thinveil.curator.curator.post_process", broken)
+        monkeypatch.setattr("thinveil.curator.curator.rounded", broken)
     with pytest.raises(RuntimeError):
         ask(accounts, "b")
     monkeypatch.undo()
