@@ -9,14 +9,14 @@ from there, with proofs. So the error bound rests on fresh answers alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.attacks import learned_table as adaptive
+from thinveil.attacker.attacks import learned_table
 from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
 from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
@@ -28,10 +28,10 @@ from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.engines.waves import Waves, large, turns
 from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.likelihood import cut_up
-from thinveil.attacker.evidence.rephrasing import varied
+from thinveil.attacker.evidence.rephrasing import leaving
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
+from thinveil.attacker.terms import Attack, Axis, axes_of
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
@@ -68,57 +68,49 @@ def table(
         care: How sure decisions must be.
         thrift: How to ask about many groups at once; None asks about each by itself.
     """
-    care = care or Care()
-    claim = facts.claim
-    bulk = thrift is not None and not thrift.boxes_only and not facts.policies.cache
+    care, claim = care or Care(), facts.claim
+    axes = axes_of(facts, widths)
+    proving = proved
+    if thrift is not None and not thrift.boxes_only and not facts.policies.cache:
+        proving = proved_in_bulk
     if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
-        found = yield from _hasty(facts, strategy, order, widths, care, thrift, bulk)
+        learned = partial(learned_table.table, facts, strategy, order, widths, thrift=thrift)
+        prove = None if _constant(facts, axes) else partial(proving, facts, care=care)
+        found = yield from _hasty(facts, care, learned, prove)
         if found is not None:
             return found
-    rules = Rules.of(facts)
     nothing = nothing_of(facts, widths)
-    axes = yield from with_limits(
-        facts, strategy, axes_of(facts, widths), lambda _: None, lambda: nothing, care
-    )
+    axes = yield from with_limits(facts, strategy, axes, lambda _: None, lambda: nothing, care)
     axes = in_order(axes, order)
-    tree = Tree(axes, rules.n)
+    tree = Tree(axes, facts.records)
     patience = 1.0
     if thrift is not None and claim.hides_direction:
         patience = _ANSWERS
-    elif thrift is None and rules.n >= _BIG:
+    elif thrift is None and facts.records >= _BIG:
         patience = _ROUNDS
-    for depth, axis in enumerate(axes):
-        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        stage = WeakStage(facts, axis, tree.groups, tree.lost, care, patience)
-        look = partial(_look, tree, stage)
-        yield from _search(facts, stage, tree.groups.cells(), care, label, depth / len(axes), look)
+    for axis in axes:
+        stage = _Stage(facts, axis, tree.groups, tree.lost, care, patience)
+        yield from _search(facts, care, stage, tree)
         tree.grow(stage.found(), stage.lost, stage.closed, stage.bits)
-    yield from _settle(facts, tree, care, bulk)
+    if not _constant(facts, axes):
+        yield from _settle(facts, care, tree, proving)
     return tree.groups.table()
-
-
-def _look(tree: Tree, stage: WeakStage) -> TableFound:
-    return tree.partly(stage.found(), stage.closed)
 
 
 def _hasty(
     facts: PublicFacts,
-    strategy: Strategy,
-    order: Sequence[int] | None,
-    widths: dict[int, int] | None,
     care: Care,
-    thrift: Thrift | None,
-    bulk: bool,
+    learned: Callable[..., Attack[TableFound]],
+    prove: Callable[..., Attack[Flags]] | None,
 ) -> Attack[TableFound | None]:
     """Search in haste and prove all records at the end; where that fails, search with care.
 
     Returns None where answers cost so much that noise is often rounded away: then one answer
     is not nearly enough, and evidence had better be carried along.
     """
-    rules = Rules.of(facts)
-    quick = Care(_HASTE, care.most_repeats, 32 * rules.n * len(facts.schema))
+    quick = Care(_HASTE, care.most_repeats, 32 * facts.records * len(facts.schema))
     quick.empty = care.empty
-    attack = adaptive.table(facts, strategy, order, widths, quick, thrift)
+    attack = learned(care=quick)
     try:
         batch = next(attack)
         while True:
@@ -132,15 +124,12 @@ def _hasty(
     except StopIteration as stop:
         found: TableFound = stop.value
     except EvidenceError:
-        return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
-    if _constant(facts, axes_of(facts, widths)):
+        return (yield from learned(care=care))
+    if prove is None:
         return found
     claims = _claims(found.columns, found.codes, found.widths, found.counts)
-    about = About("proving", 1.0, lambda: found)
-    sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
-    if sure.all():
-        return found
-    return (yield from adaptive.table(facts, strategy, order, widths, care, thrift))
+    sure = yield from prove(claims, about=About("proving", 1.0, lambda: found))
+    return found if sure.all() else (yield from learned(care=care))
 
 
 def _claims(
@@ -171,17 +160,8 @@ class _Wave:
     over: bool = False
 
 
-class WeakStage:
-    """The search for one attribute in all groups; early ones teach the later ones.
-
-    Args:
-        facts: What is public.
-        axis: The attribute.
-        groups: The groups.
-        lost: Those that are not searched.
-        care: How sure decisions must be.
-        patience: How many answers a guess gets at a time, compared to what is usual.
-    """
+class _Stage:
+    """The search for one attribute in all groups that are not lost; early ones teach later ones."""
 
     def __init__(
         self,
@@ -190,7 +170,7 @@ class WeakStage:
         groups: Groups,
         lost: Flags,
         care: Care,
-        patience: float = 1.0,
+        patience: float,
     ) -> None:
         sizes = groups.sizes
         self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
@@ -281,17 +261,11 @@ class WeakStage:
         return [wave for wave in self._waves if not wave.over]
 
 
-def _search(
-    facts: PublicFacts,
-    stage: WeakStage,
-    cells: Cells,
-    care: Care,
-    label: str,
-    done: float,
-    look: partial[TableFound],
-) -> Attack[None]:
+def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack[None]:
     """Find one attribute in all groups."""
-    axis, of = stage.axis, len(facts.schema)
+    axis, depth, cells = stage.axis, tree.groups.depth, tree.groups.cells()
+    of = len(tree.groups.axes)
+    label = f"attribute {depth + 1} of {of}: {facts.schema[axis.column].name}"
     while stage.running:
         stage.advance()
         waves = stage.asking()
@@ -303,8 +277,9 @@ def _search(
             for wave, part in zip(waves, asked, strict=True)
         ]
         together = [np.concatenate([part[place] for part in asked]) for place in range(1, 5)]
-        about = risky(About(label, done + stage.done / of, look), care)
-        answers = yield _batch(facts, care, axis, cells, np.concatenate(cell), together, about)
+        about = About(label, (depth + stage.done) / of, partial(_look, tree, stage))
+        batch = _batch(axis, cells, np.concatenate(cell), together, about)
+        answers = yield leaving(facts, care, batch)
         ends = np.cumsum([len(part[0]) for part in asked])
         pieces = cut_up(answers, together[3], ends)
         for wave, piece, part in zip(waves, pieces, asked, strict=True):
@@ -312,45 +287,34 @@ def _search(
                 wave.searches.learn(part[3], piece, part[4])
 
 
+def _look(tree: Tree, stage: _Stage) -> TableFound:
+    return tree.partly(stage.found(), stage.closed)
+
+
 def _batch(
-    facts: PublicFacts,
-    care: Care,
-    axis: Axis,
-    cells: Cells,
-    cell: Codes,
-    asked: Sequence[Codes],
-    about: About,
+    axis: Axis, cells: Cells, cell: Codes, asked: Sequence[Codes], about: About
 ) -> QueryBatch:
     """Return questions about ranges of places, with thresholds and how often each is asked."""
     low, high, threshold, repeats = asked
-    batch = QueryBatch(
-        cells,
-        cell,
-        np.full(len(cell), axis.column),
-        codes_of(axis, low),
-        codes_of(axis, high),
-        threshold,
-        repeats=repeats,
-        about=about,
-    )
-    cached = facts.policies.cache and not facts.claim.reads_exactly
-    return varied(facts, batch, repeats, care) if cached else batch
+    low, high = codes_of(axis, low), codes_of(axis, high)
+    column = np.full(len(cell), axis.column)
+    return QueryBatch(cells, cell, column, low, high, threshold, repeats=repeats, about=about)
 
 
 # -- proofs at the end, and what they find wrong ------------------------------------------
 
 
-def _settle(facts: PublicFacts, tree: Tree, care: Care, bulk: bool) -> Attack[None]:
+def _settle(
+    facts: PublicFacts, care: Care, tree: Tree, proving: Callable[..., Attack[Flags]]
+) -> Attack[None]:
     """Prove all records; search again for those that are not where they were thought to be."""
-    if _constant(facts, tree.groups.axes):
-        return
     last = len(tree.groups.axes)
     about = About("proving", 1.0, tree.groups.table)
     rows = np.flatnonzero(~tree.lost)
     wrong = [np.unique(each) for each in tree.bad]
     if len(rows):
         claims = _claims_of(tree.groups, rows)
-        sure = yield from (proved_in_bulk if bulk else proved)(facts, claims, care, about)
+        sure = yield from proving(facts, claims, care, about)
         wrong[-1] = np.union1d(wrong[-1], tree.parents[last][rows[~sure]])
     roots: list[Codes] = [np.empty(0, np.int64)] * last
     for depth in range(last - 1, -1, -1):
@@ -363,38 +327,28 @@ def _settle(facts: PublicFacts, tree: Tree, care: Care, bulk: bool) -> Attack[No
             groups = groups[sure]
         roots[depth] = groups
     if any(len(each) for each in roots):
-        yield from _again(facts, tree, tree.topmost(roots), care)
+        yield from _again(facts, care, tree, tree.topmost(roots))
 
 
 def _claims_of(groups: Groups, rows: Codes) -> Claims:
     return _claims(groups.columns, groups.codes[rows], groups.widths, groups.sizes[rows])
 
 
-def _again(facts: PublicFacts, tree: Tree, roots: list[Codes], care: Care) -> Attack[None]:
+def _again(facts: PublicFacts, care: Care, tree: Tree, roots: list[Codes]) -> Attack[None]:
     """Search groups that surely hold their records once more, with proofs at each step."""
     groups = Groups.whole(tree.groups.axes, [])
-    about = risky(About("searching again", 1.0, tree.groups.table), care)
+    about = About("searching again", 1.0, tree.groups.table)
     for axis, earlier, mine in zip(groups.axes, tree.earlier, roots, strict=False):
         groups = groups.joined(earlier, mine)
-        found: list[Values] = []
-        if len(groups.sizes):
-            found = yield from _searched(facts, axis, groups, care, about)
+        cells, places = groups.cells(), Axis(axis.column, 0, axis.size - 1)
+        searches = Searches(facts, places, groups.sizes, care, patience=_PATIENT)
+        while searches.running:
+            asker, *asked = searches.questions()
+            batch = _batch(axis, cells, searches.group[asker], asked, about)
+            answers = yield leaving(facts, care, batch)
+            searches.learn(batch.threshold, answers, asked[3])
+        found = searches.found
         group = np.repeat(np.arange(len(found)), [len(each) for each in found])
         pairs = np.array([pair for each in found for pair in each], np.int64).reshape(-1, 2)
         groups = groups.split(group, codes_of(axis, pairs[:, 0]), pairs[:, 1])
     tree.regrow(roots, groups)
-
-
-def _searched(
-    facts: PublicFacts, axis: Axis, groups: Groups, care: Care, about: About
-) -> Attack[list[Values]]:
-    """Find the values of groups on one axis, as places, with proofs."""
-    cells = groups.cells()
-    places = Axis(axis.column, 0, axis.size - 1)
-    searches = Searches(facts, places, groups.sizes, care, patience=_PATIENT)
-    while searches.running:
-        asker, *asked = searches.questions()
-        cell = searches.group[asker]
-        answers = yield _batch(facts, care, axis, cells, cell, asked, about)
-        searches.learn(asked[2], answers, asked[3])
-    return searches.found
