@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import thinveil
+from thinveil.commands.doctor import Extra, Part
 from thinveil.commands.main import run
-from thinveil.commands.parts import Extra, Part
 from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import DataError, MissingExtra, to_install
 

@@ -24,8 +24,8 @@ import thinveil
 from processes import package, python
 from services import served
 from thinveil.commands import doctor, main
+from thinveil.commands.doctor import Extra, Part
 from thinveil.commands.main import _COMMANDS, cli, run
-from thinveil.commands.parts import Extra, Part
 from thinveil.language import plugins
 from thinveil.language.claims import claim_named
 

@@ -15,9 +15,9 @@ import pytest
 
 import thinveil
 from processes import package
-from thinveil.commands import doctor, parts
+from thinveil.commands import doctor
+from thinveil.commands.doctor import Extra, Part, problems_of
 from thinveil.commands.main import run
-from thinveil.commands.parts import Extra, Part, problems_of
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +166,7 @@ def test_an_import_that_never_ends_is_given_up(
     (tmp_path / "sleeps.py").write_text("import time\ntime.sleep(600)")
     (tmp_path / "works.py").write_text("")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(parts, "_PATIENCE", 1)
+    monkeypatch.setattr(doctor, "_PATIENCE", 1)
     assert problems_of(["sleeps", "works"]) == {
         "sleeps": "it takes more than 1 seconds", "works": "",
     }  # fmt: skip

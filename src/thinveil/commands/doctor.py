@@ -1,4 +1,9 @@
-"""thinveil doctor: what is installed, what is missing, and what is broken."""
+"""thinveil doctor: what is installed, what is missing, and what is broken.
+
+Requirements come from the package's own metadata, so that bounds are written in one place. What is
+installed is imported in a process of its own: a library that takes the interpreter down with it is
+named, and takes nothing else down.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +14,32 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
 from thinveil import __version__
-from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
-from thinveil.commands.parts import Extra, extras
-from thinveil.errors import EXIT_COMPLETE, EXIT_ERROR, IN_THE_FOLDER, ThinveilError, from_folder
+from thinveil.commands.outputs import check_outputs, json_option, write_json
+from thinveil.errors import (
+    EXIT_COMPLETE,
+    EXIT_ERROR,
+    IN_THE_FOLDER,
+    ThinveilError,
+    from_folder,
+    to_install,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from packaging.requirements import Requirement
 
 OLDEST_JAVA: Final = 17
 """What PySpark 4 runs on."""
-COMPLETIONS: Final = {
-    "bash": "~/.local/share/bash-completion/completions/thinveil",
-    "zsh": "~/.zfunc/_thinveil",
-    "fish": "~/.config/fish/completions/thinveil.fish",
-}
-"""Where `thinveil completion --help` advises to put the scripts."""
+HIDDEN: Final = ("all", "dev", "docs")
+"""Extras that only gather others, or are for those who work on thinveil."""
+_PATIENCE: Final = 120  # seconds for all imports of one process
 _WHY: Final = {
     "duckdb": "DuckDB 1.5 warns at every call that Ibis 12 makes",
     "pandas": "PySpark below 4.1 converts data frames of pandas 2 only",
@@ -40,53 +47,56 @@ _WHY: Final = {
 }
 """Why a package has an upper bound."""
 _PLAIN: Final = "without numba the thrifty strategy runs uncompiled, some hundred times slower"
-_STYLES: Final = {"there": "green", "missing": "yellow", "broken": "bold red"}
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin:
-    """A mechanism or a target that another package brings."""
+class Part:
+    """A package that is needed: the versions that will do, the one there is, and what it lacks."""
 
     name: str
-    kind: str
-    package: str
+    wanted: str
+    version: str | None
+    fits: bool = True
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Everything that was looked at."""
-
-    extras: Sequence[Extra]
-    plugins: Sequence[Plugin]
-    java: str | None
-    tools: Mapping[str, str | None]
-    completions: Mapping[str, str | None]
-    terminal: Mapping[str, Any]
-    wrong: Sequence[str]
-    notes: Sequence[str]
 
     @property
     def sound(self) -> bool:
-        """Whether nothing that is installed is broken."""
-        return not self.wrong
+        """Whether it is installed, in a version that will do, and can be imported."""
+        return self.version is not None and self.fits and not self.problem
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {
-            "thinveil": __version__,
-            "python": platform.python_version(),
-            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "sound": self.sound,
-            "broken": list(self.wrong),
-            "notes": list(self.notes),
-            "extras": [each.to_plain() for each in self.extras],
-            "plugins": [asdict(each) for each in self.plugins],
-            "java": self.java,
-            "developers": dict(self.tools),
-            "completions": dict(self.completions),
-            "terminal": dict(self.terminal),
-        }
+    def describe(self) -> str:
+        """Say what there is."""
+        if self.version is None:
+            return f"no {self.name}"
+        wrong = [] if self.fits else [f"needs {self.wanted}"]
+        wrong += [f"cannot be imported ({self.problem})"] if self.problem else []
+        return f"{self.name} {self.version}" + (f": {', '.join(wrong)}" if wrong else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An extra and its parts; the one without a name is thinveil itself."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+    @property
+    def state(self) -> Literal["there", "missing", "broken"]:
+        """Whether it can be used. Where parts are missing, the others are nobody's concern."""
+        if all(part.sound for part in self.parts):
+            return "there"
+        gone = any(part.version is None for part in self.parts)
+        return "missing" if self.name and gone else "broken"
+
+    @property
+    def command(self) -> str:
+        """The command that makes it whole; empty where it is."""
+        if self.state == "there":
+            return ""
+        again = [f"'{each.name}{each.wanted}'" for each in self.parts if each.fits and each.problem]
+        if again:  # it is there in the right version, so that a plain install would do nothing
+            return f"pip install --force-reinstall {' '.join(again)}"
+        return to_install(self.name, bare=True)
 
 
 @click.command("doctor")
@@ -103,53 +113,132 @@ def command(json_file: str | None) -> int:
       thinveil doctor --json health.json
     """
     check_outputs([], json=json_file)
-    try:
-        console, notices = consoles(json_file)
-    except ImportError:  # rich itself is what is broken
-        found = examine({})
-        lines = [f"{name}: {state}: {what}" for name, state, what in _rows(found)]
-        click.echo("\n".join([*lines, *found.wrong]), err=json_file == "-")
-        write_json(json_file, found.to_plain())
-        return EXIT_ERROR
-    with notices.status("importing what is installed") if notices.is_interactive else nullcontext():
-        found = examine(_terminal(console))
-    write_json(json_file, found.to_plain())
-    _show(console, found)
-    return EXIT_COMPLETE if found.sound else EXIT_ERROR
+    if sys.stderr.isatty():
+        click.echo("Importing what is installed, piece by piece ...", err=True)
+    parts, found = examine()
+    write_json(json_file, found)
+    click.echo(_said(parts, found), nl=False, err=json_file == "-")
+    return EXIT_ERROR if found["broken"] else EXIT_COMPLETE
 
 
-def examine(terminal: Mapping[str, Any]) -> Findings:
-    """Look at everything once."""
-    wrong: list[str] = []
+def examine() -> tuple[list[Extra], dict[str, Any]]:
+    """Look at everything once; return the extras, and all that was found as plain values."""
+    broken: list[str] = []
     parts: list[Extra] = []
     try:
         parts = extras()
         if version("thinveil") != __version__:
-            wrong.append("this code and the installed package differ: pip install it again")
+            broken.append("this code and the installed package differ: pip install it again")
     except PackageNotFoundError:
-        wrong.append("thinveil runs from its sources and is not installed: pip install it")
+        broken.append("thinveil runs from its sources and is not installed: pip install it")
     except ImportError:
-        wrong.append("the package 'packaging' is missing: pip install packaging")
+        broken.append("the package 'packaging' is missing: pip install packaging")
     for extra in parts:
         if extra.state == "broken":
             said = "; ".join(part.describe() for part in extra.parts if not part.sound)
-            wrong.append(f"{extra.name or 'thinveil itself'}: {said}")
+            broken.append(f"{extra.name or 'thinveil itself'}: {said}")
     plugins = list(_plugins())
-    wrong += [each.problem for each in plugins if each.problem]
+    broken += [each["problem"] for each in plugins if each["problem"]]
     java = java_version()
-    return Findings(
-        extras=parts,
-        plugins=plugins,
-        java=java,
-        tools={
-            "chromium": _first("chromium", "chromium-browser", "google-chrome"),
-            "postgresql server": _first("postgres") or _newest_postgres(),
-        },
-        completions={shell: _there(path) for shell, path in COMPLETIONS.items()},
-        terminal=terminal,
-        wrong=wrong,
-        notes=list(_notes(parts, java)),
-    )
+    return parts, {
+        "thinveil": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "sound": not broken,
+        "broken": broken,
+        "notes": list(_notes(parts, java)),
+        "extras": [
+            {
+                **asdict(each),
+                "name": each.name or "thinveil",
+                "state": each.state,
+                "command": each.command,
+            }
+            for each in parts
+        ],
+        "plugins": plugins,
+        "java": java,
+    }
+
+
+def extras() -> list[Extra]:
+    """Return thinveil itself and all its extras, with what is installed of them.
+
+    Raises:
+        PackageNotFoundError: thinveil runs from a folder of sources and was never installed.
+    """
+    mine = distribution("thinveil")
+    names = ["", *sorted(set(mine.metadata.get_all("Provides-Extra") or ()) - {*HIDDEN})]
+    found = [Extra(name, tuple(_parts(mine, name))) for name in names]
+    installed = {part.name for extra in found for part in extra.parts if part.version}
+    modules = {name: module for name in installed if (module := _module(distribution(name)))}
+    problems = problems_of(sorted(set(modules.values())))
+
+    def tried(part: Part) -> Part:
+        return replace(part, problem=problems.get(modules.get(part.name, ""), ""))
+
+    return [replace(extra, parts=tuple(map(tried, extra.parts))) for extra in found]
+
+
+def _parts(mine: Distribution, extra: str) -> Iterator[Part]:
+    """Yield what an extra needs, each package once; the extra "" is thinveil itself."""
+    from packaging.specifiers import SpecifierSet
+
+    wanted: dict[str, SpecifierSet] = {}
+    for each in _requirements(mine, extra):
+        wanted[each.name] = wanted.get(each.name, SpecifierSet()) & each.specifier
+    for name, bounds in sorted(wanted.items()):
+        try:
+            found = distribution(name).version
+        except PackageNotFoundError:
+            yield Part(name, str(bounds), None)
+        else:
+            yield Part(name, str(bounds), found, bounds.contains(found, prereleases=True))
+
+
+def _requirements(mine: Distribution, extra: str) -> Iterator[Requirement]:
+    """Yield the requirements of an extra, and of the extras that it names in turn."""
+    from packaging.requirements import Requirement
+
+    for each in map(Requirement, mine.requires or ()):
+        marker = each.marker
+        always, here = (marker is None or marker.evaluate({"extra": name}) for name in ("", extra))
+        if not here or (extra and always):
+            continue
+        if each.name == "thinveil":
+            for other in sorted(each.extras):
+                yield from _requirements(mine, other)
+        else:
+            yield each
+
+
+def _module(found: Distribution) -> str:
+    """Return the name under which a package is imported; empty where it brings no module."""
+    names = (found.read_text("top_level.txt") or "").split()
+    names += [
+        file.parts[0]
+        for file in found.files or ()
+        if len(file.parts) == 2 and file.parts[1] in ("__init__.py", "__init__.pyi")
+    ]
+    usual = found.name.lower().replace("-", "_")
+    public = [each for each in names if not each.startswith("_")]
+    return min(public, key=lambda each: (each != usual, not usual.startswith(each)), default="")
+
+
+def problems_of(modules: Sequence[str]) -> dict[str, str]:
+    """Import modules, each in a process of its own; return what went wrong with each."""
+    return {each: _problem_of(each) for each in modules}
+
+
+def _problem_of(module: str) -> str:
+    command = [sys.executable, "-P", "-c", f"import {module}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return f"it takes more than {_PATIENCE} seconds"
+    if done.returncode == 1 and "Traceback" in done.stderr:
+        return done.stderr.splitlines()[-1][:200]
+    return f"it ends the interpreter (code {done.returncode})" if done.returncode else ""
 
 
 def _notes(parts: Sequence[Extra], java: str | None) -> Iterator[str]:
@@ -167,117 +256,60 @@ def _notes(parts: Sequence[Extra], java: str | None) -> Iterator[str]:
             yield f"Spark needs Java {OLDEST_JAVA} or later, and finds {java}: set JAVA_HOME"
 
 
-def _plugins() -> Iterator[Plugin]:
-    """Yield the plug-ins that there are, each of them loaded."""
+def _plugins() -> Iterator[dict[str, str]]:
+    """Yield the mechanisms and targets that other packages bring, each of them loaded."""
     try:
         from thinveil.language import plugins
     except ImportError:
         return  # NumPy is broken, and that is said already
-    groups = (
+    for kind, group, load in (
         ("mechanism", plugins.MECHANISM_GROUP, plugins.mechanism),
         ("target", plugins.TARGET_GROUP, plugins.target_maker),
-    )
-    for kind, group, load in groups:
+    ):
         for name, packages in plugins.found(group):
+            problem = ""
             try:
                 load(name)
             except ThinveilError as error:
-                yield Plugin(name, kind, packages, str(error))
-            else:
-                yield Plugin(name, kind, packages)
+                problem = str(error)
+            yield {"name": name, "kind": kind, "package": packages, "problem": problem}
 
 
 def java_version() -> str | None:
     """Return the version of the Java that Spark would start; None where there is none."""
     home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    program = shutil.which("java", path=f"{home}/bin" if home else None)
     if program is None:
         return None
-    try:
-        done = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    said = re.search(r'version "(?:1\.)?(\d[\d.]*)', done.stderr)
-    return said[1] if said else None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60)
+        said = re.search(r'version "(?:1\.)?(\d[\d.]*)', done.stderr)
+        return said[1] if said else None
+    return None
 
 
-def _terminal(console: Console) -> dict[str, Any]:
-    """Return what is written to, and what it can show."""
-    return {
-        "terminal": sys.stdout.isatty(),
-        "columns": console.width,
-        "colours": console.color_system or "none",
-        "encoding": sys.stdout.encoding,
-    }
-
-
-def _first(*names: str) -> str | None:
-    return next((found for name in names if (found := shutil.which(name))), None)
-
-
-def _newest_postgres() -> str | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    return str(found[-1]) if found else None
-
-
-def _there(path: str) -> str | None:
-    return path if Path(path).expanduser().is_file() else None
-
-
-def _rows(found: Findings) -> Iterator[tuple[str, str, str]]:
-    """Yield what was found as rows: what it is, its state, and what there is."""
-    for extra in found.extras:
-        parts = ", ".join(part.describe() for part in extra.parts)
-        yield extra.name or "thinveil", extra.state, parts
-    wanted = any(extra.name == "spark" and extra.state == "there" for extra in found.extras)
-    if found.java is not None or wanted:
-        yield "Java", "missing" if found.java is None else "there", found.java or "for Spark"
-    for each in found.plugins:
-        state = "broken" if each.problem else "there"
-        yield f"plug-in {each.name}", state, f"a {each.kind} of {each.package}"
-    scripts = [f"{shell}: {path}" for shell, path in found.completions.items() if path]
-    yield (
-        "completion",
-        "there" if scripts else "missing",
-        ", ".join(scripts) or "thinveil completion --help",
-    )
-    if found.terminal:
-        said = "a terminal" if found.terminal["terminal"] else "no terminal"
-        columns, colours, encoding = (
-            found.terminal[each] for each in ("columns", "colours", "encoding")
-        )
-        yield "output", "there", f"{said}, {columns} columns, colours: {colours}, {encoding}"
-    tools = [f"{name}: {'there' if path else 'no'}" for name, path in found.tools.items()]
-    yield "to develop", "", f"{', '.join(tools)} (only tests use them)"
-
-
-def _show(console: Console, found: Findings) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    plain = found.to_plain()
-    console.print(
-        Text(f"thinveil {__version__}, Python {plain['python']}, {plain['system']}", style="bold")
-    )
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", collapse_padding=True)
-    table.add_column("part", overflow="fold")
-    table.add_column("state", no_wrap=True)
-    table.add_column("what there is", overflow="fold")
-    for name, state, what in _rows(found):
-        table.add_row(Text(name), Text(state, style=_STYLES.get(state, "")), Text(what))
-    console.print(table)
-    for heading, state in (("To mend what is broken:", "broken"), ("To add an extra:", "missing")):
-        commands = [each.command for each in found.extras if each.state == state]
-        if commands:
-            console.print(Text(f"{heading[:-1]} ({IN_THE_FOLDER}):" if from_folder() else heading))
-            for each in dict.fromkeys(commands):
-                console.print(Text(f"  {each}"), soft_wrap=True)
-    for note in found.notes:
-        console.print(Text(f"Note: {note}", style="yellow"))
-    for each in found.wrong:
-        console.print(Text(f"Broken: {each}", style="red"))
-    if found.sound:
-        console.print(Text("Nothing that is installed is broken.", style="bold"))
+def _said(parts: Sequence[Extra], found: Mapping[str, Any]) -> str:
+    """Write everything down: a table, the commands that help, and what is wrong."""
+    page = click.HelpFormatter(width=shutil.get_terminal_size().columns)
+    page.write_text(f"thinveil {__version__}, Python {found['python']}, {found['system']}")
+    rows = [
+        (f"{extra.name or 'thinveil'}: {extra.state}", ", ".join(map(Part.describe, extra.parts)))
+        for extra in parts
+    ]
+    rows += [("Java: there", found["java"])] if found["java"] else []
+    for each in found["plugins"]:
+        state = "broken" if each["problem"] else "there"
+        rows.append((f"plug-in {each['name']}: {state}", f"a {each['kind']} of {each['package']}"))
+    if rows:
+        page.write_dl(rows)
+    where = f" ({IN_THE_FOLDER})" if from_folder() else ""
+    for heading, state in (("To mend what is broken", "broken"), ("To add an extra", "missing")):
+        commands = {each.command: None for each in parts if each.state == state}
+        if commands:  # each on a line of its own, however long, to be copied
+            page.write("\n  ".join([f"{heading}{where}:", *commands]) + "\n")
+    said = [f"Note: {each}" for each in found["notes"]]
+    said += [f"Broken: {each}" for each in found["broken"]]
+    said += [] if found["broken"] else ["Nothing that is installed is broken."]
+    for line in said:
+        page.write_text(line)
+    return page.getvalue()
