@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib.util
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -35,8 +36,8 @@ from databases import (
 from test_counting import tables_with_batches
 from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
 from thinveil.curator.counting.scan import ScanCounter
-from thinveil.curator.database import addresses
 from thinveil.curator.database.addresses import shown
+from thinveil.curator.database.engines import duckdb as duckdb_engine
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
@@ -524,7 +525,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ):
             with pytest.raises(MissingExtra, match="databases"):
                 attempt()
-    monkeypatch.setattr(addresses.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for address, extra in (
         ("spark://local[1]", "spark"),
         ("postgresql://host/db", "postgres"),
@@ -550,7 +551,7 @@ def test_a_table_larger_than_its_memory_is_spilled(
     columns["c3"] = rng.integers(-2_000, 2_000, rows)  # its groups fit, the table does not
     content = pa.table(columns)
     pq.write_table(content, tmp_path / "large.parquet", row_group_size=20_000)
-    monkeypatch.setattr(addresses, "memory_limit", lambda: "48MiB")  # the codes alone take 54
+    monkeypatch.setattr(duckdb_engine, "memory_limit", lambda: "48MiB")  # the codes alone take 54
     spill = tmp_path / "spill"
     spill.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spill))

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from thinveil.auditing.targets import Target
 from thinveil.curator.database.addresses import shown
+from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import load
 from thinveil.curator.tables.people import people
@@ -26,7 +27,7 @@ TOKEN: Final = "THINVEIL_TOKEN"
 """The environment variable with an analyst's token."""
 
 _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
-_DATABASE: Final = re.compile(r"(postgres|postgresql|duckdb|sqlite|spark)://", re.IGNORECASE)
+_DATABASE: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
 _PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
 _log = logging.getLogger(__name__)

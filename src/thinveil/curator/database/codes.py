@@ -24,7 +24,6 @@ from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categorie
 GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
 
-_HERE: Final = frozenset({"duckdb", "sqlite"})  # databases that are files, read by this process
 _WHOLE_FLOAT: Final = 2**53
 _DAY: Final = 86_400 * 10**6
 _STEPS: Final = (
@@ -165,7 +164,7 @@ def code_table(
             if field.text is None:
                 raise _mismatch(field, attribute)
             if field.kind == "text" and isinstance(attribute, Grid) and field.name not in texts:
-                if session.kind not in _HERE:
+                if not session.engine.here:
                     raise DataError(
                         f"column {field.name!r} is stored as text, and the schema says "
                         f"{attribute.kind}: its values would have to leave the database to be "

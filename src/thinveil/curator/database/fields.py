@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final, Literal
 
+from thinveil.curator.database.engines.protocol import Engine
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.coding import PLAIN
 from thinveil.errors import DataError
@@ -52,7 +53,7 @@ def fields_of(
     Raises:
         DataError: A column is of a type that is no plain value.
     """
-    kinds = _stored(session, table, names) if session.kind == "sqlite" else [None] * len(names)
+    kinds = [None] * len(names) if session.engine.typed else _stored(session, table, names)
     return [
         _field(session, name, table[f"x{place}"], kind, missing)
         for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
@@ -60,7 +61,7 @@ def fields_of(
 
 
 def _stored(session: Session, table: Any, names: Sequence[str]) -> list[Class | None]:
-    """Tell the columns of SQLite by what they hold: a declared type binds nobody there."""
+    """Tell columns by what they hold, where a declared type binds nobody."""
     kinds = ("integer", "real", "text", "blob")
     found = counts_of(
         session,
@@ -87,60 +88,98 @@ def _stored(session: Session, table: Any, names: Sequence[str]) -> list[Class | 
 def _field(
     session: Session, name: str, column: Any, stored: Class | None, missing: Collection[str]
 ) -> Field:
+    if stored == "text" and not column.type().is_boolean():
+        column = column.cast("string")
+    elif stored in ("integer", "float"):
+        column = column.cast("int64" if stored == "integer" else "float64")
+    kind = column.type()
+    for is_one, field in _KINDS.items():
+        if getattr(kind, is_one)():
+            return field(session.engine, name, column, missing)
+    raise _unsupported(name, str(kind))
+
+
+def _boolean(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
     import ibis
 
-    kind = column.type()
+    text = ibis.cases((column, "true"), (~column, "false"))
+    return Field(name, "text", text, column.isnull(), text=text)
+
+
+def _text(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+    # Joined to an empty text, it loses the column's collation, which may merge texts.
+    text = column + "" if column.type().is_string() else column.cast("string")
+    return Field(name, "text", text, column.isnull(), text=text)
+
+
+def _integer(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+    values = [int(each) for each in missing if _is_text_of(each, int)]
+    gap = _either(column.isnull(), column, values)
+    return Field(name, "integer", column, gap, text=column.cast("string"))
+
+
+def _decimal(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+    import ibis
+
+    texts = [each for each in missing if PLAIN.fullmatch(each)]
+    texts += ["NaN"] if "decimal" in engine.not_numbers else []
+    text = column.cast("string")
+    gap, sound = _either(column.isnull(), text, texts), None
+    if column.type().is_integer():
+        column = column.cast("decimal(20, 0)")
+    if column.type().scale is None:  # of any size: one of fixed size is needed to round in
+        inside = column.between(-LIMIT, LIMIT)
+        fixed = ibis.cases((inside, column)).cast("decimal(100, 50)")
+        column, sound = fixed, inside & (fixed == column)
+    places = min(column.type().scale, PLACES)
+    return Field(name, "decimal", column, gap, sound, text, places=places)
+
+
+def _float(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
     null = column.isnull()
-    if stored == "text" and not kind.is_boolean():
-        # Joined to an empty text, it loses the column's collation, which may merge texts.
-        return Field(name, "text", (text := column.cast("string") + ""), null, text=text)
-    if stored in ("integer", "float"):
-        column = column.cast("int64" if stored == "integer" else "float64")
-        kind = column.type()
-    if kind.is_boolean():
-        text = ibis.cases((column, "true"), (~column, "false"))
-        return Field(name, "text", text, null, text=text)
-    if kind.is_string():
-        return Field(name, "text", (text := column + ""), null, text=text)
-    if kind.is_uuid() or kind.is_null():
-        return Field(name, "text", (text := column.cast("string")), null, text=text)
-    if kind.is_integer() and kind != ibis.dtype("uint64"):
-        gap = _either(null, column, [int(each) for each in missing if _is_text_of(each, int)])
-        return Field(name, "integer", column, gap, text=column.cast("string"))
-    if kind.is_integer() or kind.is_decimal():
-        texts = [each for each in missing if PLAIN.fullmatch(each)]
-        texts += ["NaN"] if session.kind == "postgres" else []
-        text = column.cast("string")
-        if kind.is_integer():
-            column, kind = column.cast("decimal(20, 0)"), ibis.dtype("decimal(20, 0)")
-        gap, sound = _either(null, text, texts), None
-        if kind.scale is None:  # of any size: one of fixed size is needed to round in
-            inside = column.between(-LIMIT, LIMIT)
-            fixed = ibis.cases((inside, column)).cast("decimal(100, 50)")
-            column, kind, sound = fixed, fixed.type(), inside & (fixed == column)
-        places = min(kind.scale, PLACES)
-        return Field(name, "decimal", column, gap, sound, text, places=places)
-    if kind.is_floating():
-        if session.kind != "sqlite":  # which cannot store one that is not a number
-            null = null | column.isnan()
-        values = [float(each) for each in missing if _is_text_of(each, _float_text)]
-        single = not kind.is_float64()
-        return Field(name, "float", column, _either(null, column, values), single=single)
-    if kind.is_date():
-        text = column.cast("string")
-        gap = _either(null, text, [each for each in missing if DAY.fullmatch(each)])
-        sound = (column >= ibis.literal(date.min)) & (column <= ibis.literal(date.max))
-        micros = _micros(session, ibis.cases((sound, column)).cast("timestamp"))
-        return Field(name, "date", micros, gap, sound, text)
-    if kind.is_timestamp():
-        plain = column.cast("timestamp(6)" if kind.scale == 9 else "timestamp")
-        sound = (plain >= ibis.literal(datetime.min)) & (plain <= ibis.literal(datetime.max))
-        micros = _micros(session, ibis.cases((sound, plain)))
-        if kind.scale == 9:
-            sound = sound & (column == plain.cast("timestamp(9)"))
-        moments = [ticks(each) for each in missing if _is_text_of(each, _moment_text)]
-        return Field(name, "time", micros, _either(null, micros, moments), sound)
-    raise _unsupported(name, str(kind))
+    if "float" in engine.not_numbers:
+        null = null | column.isnan()
+    values = [float(each) for each in missing if _is_text_of(each, _float_text)]
+    single = not column.type().is_float64()
+    return Field(name, "float", column, _either(null, column, values), single=single)
+
+
+def _date(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+    import ibis
+
+    text = column.cast("string")
+    gap = _either(column.isnull(), text, [each for each in missing if DAY.fullmatch(each)])
+    sound = (column >= ibis.literal(date.min)) & (column <= ibis.literal(date.max))
+    micros = engine.micros(ibis.cases((sound, column)).cast("timestamp"))
+    return Field(name, "date", micros, gap, sound, text)
+
+
+def _moment(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+    import ibis
+
+    nanos = column.type().scale == 9
+    plain = column.cast("timestamp(6)" if nanos else "timestamp")
+    sound = (plain >= ibis.literal(datetime.min)) & (plain <= ibis.literal(datetime.max))
+    micros = engine.micros(ibis.cases((sound, plain)))
+    if nanos:
+        sound = sound & (column == plain.cast("timestamp(9)"))
+    moments = [ticks(each) for each in missing if _is_text_of(each, _moment_text)]
+    return Field(name, "time", micros, _either(column.isnull(), micros, moments), sound)
+
+
+_KINDS: Final = {
+    "is_boolean": _boolean,
+    "is_string": _text,
+    "is_uuid": _text,
+    "is_null": _text,
+    "is_uint64": _decimal,  # of which half is too large for a whole number of eight bytes
+    "is_integer": _integer,
+    "is_decimal": _decimal,
+    "is_floating": _float,
+    "is_date": _date,
+    "is_timestamp": _moment,
+}
+"""What makes a field of a column of each type, by the question that Ibis answers about it."""
 
 
 def _unsupported(name: str, kind: str) -> DataError:
@@ -148,25 +187,6 @@ def _unsupported(name: str, kind: str) -> DataError:
         f"column {name!r} has the type {kind}, which is neither a number, a text, a date nor a "
         "time: convert it, or leave it out (a view does both)"
     )
-
-
-def _micros(session: Session, moment: Any) -> Any:
-    """Return microseconds since 1970."""
-    import ibis
-
-    if session.kind == "postgres":
-        # The database's own type is exact here; Ibis takes it for whole seconds.
-        return (moment.epoch_seconds() * 10**6).cast("decimal(38, 0)").cast("int64")
-    name = "epoch_us"
-    if session.kind == "pyspark":
-        name, moment = "unix_micros", moment.cast("timestamp('UTC')")
-
-    def micros(at): ...  # type: ignore[no-untyped-def]
-
-    made = ibis.udf.scalar.builtin(
-        micros, name=name, signature=((ibis.dtype("timestamp"),), "int64")
-    )
-    return made(moment)
 
 
 def _either(gap: Any, column: Any, values: Sequence[Any]) -> Any:

@@ -6,16 +6,13 @@ and takes them away when it is closed.
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from thinveil.curator.database.engines import ENGINES, Arrays, type_of
+from thinveil.curator.database.engines import BY_BACKEND, ENGINES
+from thinveil.curator.database.engines.protocol import Arrays, type_of
 from thinveil.errors import DataError, MissingExtra, TargetError, ThinveilError, UsageError
 from thinveil.language.queries import Codes
 
@@ -29,42 +26,26 @@ class Session:
     """
 
     def __init__(self, backend: Any, *, owned: bool = False) -> None:
-        engine = ENGINES.get(backend.name)
-        if engine is None:
+        if backend.name not in BY_BACKEND:
+            *most, last = (each.name for each in ENGINES)
             raise UsageError(
-                f"tables of Ibis' {backend.name} backend cannot be audited: use DuckDB, SQLite, "
-                "PostgreSQL or Spark"
+                f"tables of Ibis' {backend.name} backend cannot be audited: use "
+                f"{', '.join(most)} or {last}"
             )
-        self.engine = engine(backend)  # type: ignore[call-arg]
-        self.kind: str = backend.name
+        self.engine = BY_BACKEND[backend.name](backend, owned=owned)
         self.statements = 0
         self._backend = backend
-        self._owned = owned
         self._token = f"thinveil_{secrets.token_hex(5)}"
         self._names: dict[str, None] = {}
         self._made = 0
-        self._forget: Callable[[], object] = lambda: None
         self._before = {
             name: self.engine.change(name, value) for name, value in self.engine.settings.items()
         }
 
-    def spill(self, limit: str) -> None:
-        """Let DuckDB hold so much in memory and the rest in a temporary folder."""
-        folder = tempfile.mkdtemp(prefix="thinveil-")
-        self._forget = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        quoted = folder.replace("'", "''")
-        self._backend.con.execute(f"SET memory_limit = '{limit}'")
-        self._backend.con.execute(f"SET temp_directory = '{quoted}'")
-
     def sql(self, *expressions: Any) -> str:
         """Write expressions in the database's own words, the rows of all of them together."""
-        return " UNION ALL ".join(self._words(each) for each in expressions)
-
-    def _words(self, expression: Any) -> str:
-        written = str(self._backend.compile(expression))
-        if self.kind == "sqlite":
-            written = _exact_remainders(written)
-        return written
+        compiled = (str(self._backend.compile(each)) for each in expressions)
+        return " UNION ALL ".join(map(self.engine.words, compiled))
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         """Return the few rows of an expression."""
@@ -117,27 +98,12 @@ class Session:
         for name, value in self._before.items():
             with suppress(Exception):
                 self.engine.change(name, value)
-        if self._owned:
-            with suppress(Exception):
-                self.engine.close()
-        self._forget()
+        with suppress(Exception):
+            self.engine.close()
 
     def _name(self) -> str:
         self._made += 1
         return f"{self._token}_{self._made}"
-
-
-def _exact_remainders(statement: str) -> str:
-    """Write remainders for SQLite by its operator: its function MOD() goes by floats."""
-    import sqlglot
-    from sqlglot import expressions
-
-    if "MOD(" not in statement:
-        return statement
-    tree = sqlglot.parse_one(statement, read="sqlite")
-    for node in reversed(list(tree.find_all(expressions.Mod))):  # inner ones first
-        node.replace(expressions.Paren(this=node.copy()))
-    return tree.sql("sqlite")
 
 
 @contextmanager
@@ -181,12 +147,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ImportError):
         raise MissingExtra("A table in a database", "databases") from None
     return f"the database refused a statement ({_named(error)}): see its own log for the reason"
-
-
-def memory_limit() -> str:
-    """Return half of this machine's memory, at most 4 GiB, as DuckDB wants it."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        memory = 2 * 2**30
-    return f"{min(memory, 4 * 2**30) // 2**20}MiB"
