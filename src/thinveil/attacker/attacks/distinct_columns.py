@@ -29,25 +29,17 @@ _SHAPE: Final = 2.0  # how firmly the gap between values is believed to be what 
 _FADING: Final = 0.5  # how much of its logarithm is remembered at the next value
 _TRUSTED: Final = 2048  # and tells of no more than this many others
 _MOST: Final = 9e18
-_GAP: Final = (MISSING, LOWEST)
 Stretch = tuple[int, int, bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """The values of one column that occur, in order, missing first.
-
-    Args:
-        axis: The attribute.
-        steps: The values, in steps of the axis.
-        sides: The values found on either side of the cut, of the column that has one.
-        bits: What all this was worth under the beliefs it was found with.
-    """
+    """The values of one column that occur, in order, missing first."""
 
     axis: Axis
-    steps: Codes
-    sides: tuple[Codes, Codes] | None
-    bits: float
+    steps: Codes  # the values, in steps of the axis
+    sides: tuple[Codes, Codes] | None  # those on either side of the cut, of the column that has one
+    bits: float  # what all this was worth under the beliefs it was found with
 
     def low(self, place: Codes) -> Codes:
         """Return the codes where values begin."""
@@ -65,7 +57,7 @@ class _Column:
     """A column, or the part of it on one side of a cut, and what is known of its values."""
 
     axis: Axis
-    codes: tuple[int, int] = _GAP[0], INFINITE
+    codes: tuple[int, int] = MISSING, INFINITE
     found: list[int] = field(default_factory=list)
     bits: float = 0.0
 
@@ -86,19 +78,31 @@ class _Lines(Frontiers):
         self, columns: Sequence[_Column], stretches: Sequence[Sequence[Stretch]], records: int
     ) -> None:
         self._columns = columns
-        parts = [
-            (owner, low, end, known, max(columns[owner].size / 2, 1.0))
-            for owner, mine in enumerate(stretches)
-            for low, end, known in mine
-        ]
-        owner, low, end = (np.array([each[i] for each in parts], np.int64) for i in range(3))
-        known = np.array([each[3] for each in parts], np.bool_)
-        trials = np.array([each[4] for each in parts], np.float64)
-        super().__init__(owner, low, end, known, np.ones(len(parts)), trials)
+        parts = [(owner, *each) for owner, mine in enumerate(stretches) for each in mine]
+        owner, low, end, known = np.array(parts, np.int64).reshape(-1, 4).T
+        self._size = np.array([max(each.size, 1) for each in columns], np.float64)
+        trials = np.maximum(self._size[owner] / 2, 1.0)
+        super().__init__(owner, low, end, known == 1, np.ones(len(parts)), trials)
         self._last = self.low.copy()
         parts_of = min(_PARTS, max(records // 4, 1))
         self._wide = np.array([max(column.size // parts_of, 1) for column in columns], np.int64)
         self._left = np.array([records - len(column.found) for column in columns], np.int64)
+        axes = [each.axis for each in columns]
+        self._column = np.array([axis.column for axis in axes], np.int64)
+        self._width = np.array([axis.width for axis in axes], np.int64)
+        self._base = np.array([each.base for each in columns], np.int64)
+        self._ends = np.array([each.codes for each in columns], np.int64).reshape(-1, 2)
+
+    def batch(self, cells: Cells, rows: Codes, about: Callable[[float], About]) -> QueryBatch:
+        """Ask whether lines have anything up to where they are cut."""
+        owner, none = self.owner[rows], np.zeros(len(rows), np.int64)
+        base, width, (first, end) = self._base[owner], self._width[owner], self._ends[owner].T
+        low = np.maximum(scaled(base + self.low[rows], width), first)
+        high = np.minimum(scaled(base + self.cut[rows], width), end)
+        share = (self.end[rows] - self.low[rows]) / self._size[owner]
+        left = np.bincount(owner, share, len(self._columns)).mean()
+        told = about(float(np.clip(1 - left, 0, 1)))
+        return QueryBatch(cells, none, self._column[owner], low, high, none, about=told)
 
     def mass(self, rows: Codes, low: Codes, high: Codes) -> Floats:
         """Every place counts the same."""
@@ -148,20 +152,15 @@ class _Lines(Frontiers):
             first, left, known, far = first[split], left[split], known[split], far[split]
             near = np.where(far, np.maximum(trusted * gap, 1)[split], left // 2).astype(np.int64)
             middle = np.where(known, first, first + near)
-            fresh = self._added(parent, middle)
+            fresh = self.add(parent, middle)
+            self._last = np.concatenate([self._last, middle])
             strange = fresh[far & ~known]
             self.trials[strange] = (
                 self.hits[strange] * (self.end[strange] - self.low[strange]) / _EXPECTED
             )
-            self.end[parent] = middle
             rows = np.concatenate([rows, fresh])
             new = np.concatenate([parent, fresh])
         return rows
-
-    def _added(self, parent: Codes, low: Codes) -> Codes:
-        """Add lines that take over from others at some place."""
-        self._last = np.concatenate([self._last, low])
-        return self.add(parent, low)
 
 
 def domains(
@@ -176,12 +175,7 @@ def domains(
     Where "none" and "all" look alike, values are looked for on one side of a cut, and then among
     all records between those that were found: no stretch there can hold all records.
 
-    Args:
-        facts: What is public.
-        axes: The columns, with known limits.
-        cut: A cut, where the mechanism makes one necessary.
-        care: How sure decisions must be.
-        about: Called each round with a look at what is known so far, and the settled share.
+    Rounds are described by a look at what is known so far, and the settled share.
     """
     everything = Cells.everything()
     parts = [[_Column(axis)] for axis in axes]
@@ -227,73 +221,47 @@ def _search(
     between: bool = False,
 ) -> Attack[None]:
     """Find values of columns, all of them or those between what was found before."""
-    stretches = yield from _begin(facts, cells, columns, care, about, between)
+    zones = yield from _missing(facts, cells, columns, care, about)
+    stretches = []
+    for column, zone in zip(columns, zones, strict=True):
+        if zone == NOISY or (not between and (zone == ABOVE or not column.size)):
+            column.found.append(MISSING)
+        if between:
+            ends = sorted(step - column.base for step in column.found if step != MISSING)
+            gaps = pairwise([-1, *ends, column.size])
+            stretches.append([(low + 1, end, False) for low, end in gaps if low + 1 < end])
+        else:
+            known = zone == BELOW or (facts.claim.reads_exactly and zone == NOISY)
+            some = column.size and zone != ABOVE
+            stretches.append([(0, column.size, known)] if some else [])
     lines = _Lines(columns, stretches, facts.records)
-    column = np.array([each.axis.column for each in columns], np.int64)
-    width = np.array([each.axis.width for each in columns], np.int64)
-    base = np.array([each.base for each in columns], np.int64)
-    first, end = np.array([each.codes for each in columns], np.int64).reshape(-1, 2).T
-    size = np.array([max(each.size, 1) for each in columns], np.float64)
     rows = lines.begin(np.arange(len(lines.owner)))
     while len(rows):
-        owner = lines.owner[rows]
-        left = np.bincount(owner, (lines.end[rows] - lines.low[rows]) / size[owner], len(columns))
-        batch = QueryBatch(
-            cells,
-            np.zeros(len(rows), np.int64),
-            column[owner],
-            np.maximum(scaled(base[owner] + lines.low[rows], width[owner]), first[owner]),
-            np.minimum(scaled(base[owner] + lines.cut[rows], width[owner]), end[owner]),
-            np.zeros(len(rows), np.int64),
-            about=about(float(np.clip(1 - left.mean(), 0, 1))),
-        )
-        zone = yield from zones_of(facts, batch, care)
-        rows = lines.told(rows, zone != BELOW, zone == ABOVE)
+        told = yield from zones_of(facts, lines.batch(cells, rows, about), care)
+        rows = lines.told(rows, told != BELOW, told == ABOVE)
 
 
-def _begin(
+def _missing(
     facts: PublicFacts,
     cells: Cells,
     columns: Sequence[_Column],
     care: Care,
     about: Callable[[float], About],
-    between: bool,
-) -> Attack[list[list[Stretch]]]:
-    """Look for missing values; return the stretches where others may be."""
+) -> Attack[list[int]]:
+    """Tell for each column whether no value is missing, some are, or all."""
+    zones = np.full(len(columns), BELOW)
     asked = [
         number
         for number, column in enumerate(columns)
         if column.axis.missing and column.size and MISSING not in column.found
     ]
-    zones = np.full(len(columns), BELOW)
     if asked:
-        many = np.zeros(len(asked), np.int64)
-        batch = QueryBatch(
-            cells,
-            many,
-            np.array([columns[number].axis.column for number in asked], np.int64),
-            many + _GAP[0],
-            many + _GAP[1],
-            many,
-            about=about(0.0),
-        )
+        none = np.zeros(len(asked), np.int64)
+        column = np.array([columns[number].axis.column for number in asked], np.int64)
+        low, high = none + MISSING, none + LOWEST
+        batch = QueryBatch(cells, none, column, low, high, none, about=about(0.0))
         zones[asked] = yield from zones_of(facts, batch, care)
-    stretches: list[list[Stretch]] = []
-    for column, zone, number in zip(columns, zones.tolist(), range(len(columns)), strict=True):
-        if number in asked:
-            column.bits += 1.0
-        if between:
-            ends = [-1, *(step - column.base for step in column.found if step != MISSING)]
-            ends = [*sorted(ends), column.size]
-            stretches.append(
-                [(low + 1, end, False) for low, end in pairwise(ends) if low + 1 < end]
-            )
-            if zone == NOISY:
-                column.found.append(MISSING)
-            continue
-        if zone != BELOW or not column.size:
-            column.found.append(MISSING)
-        known = zone == BELOW or (facts.claim.reads_exactly and zone == NOISY)
-        some = column.size and zone != ABOVE
-        stretches.append([(0, column.size, known)] if some else [])
-    return stretches
+    for number in asked:
+        columns[number].bits += 1.0
+    told: list[int] = zones.tolist()
+    return told

@@ -1,10 +1,10 @@
 """Attributes of people, where what was found of the first predicts the next.
 
 No histogram of the table is known, and to learn one would cost more than it saves. Beliefs begin
-with the public domains (`densities`) and are sharpened by the values found. People take their
-turn in waves that grow with what is known (`crowds`). Each is searched attribute by attribute
-(`chains`); what the attacker knows of them and what was found before are contexts (`mixing`).
-Where several records fit somebody, their values are counted (`matching`).
+with the public domains (`polya_tree`) and are sharpened by the values found. People take their
+turn in waves that grow with what is known. Each is searched attribute by attribute
+(`record_chain`); what is known of them and what was found before are `contexts`. Where several
+records fit somebody, their values are counted.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.attacks.matching import several
 from thinveil.attacker.attacks.people import _cells, _matches
 from thinveil.attacker.attacks.people_state import Crowd, Turns
-from thinveil.attacker.attacks.record_chain import Believed, Chain
+from thinveil.attacker.attacks.record_chain import Believed, Chain, Range
+from thinveil.attacker.engines.coroutines import Work, exceeds, side_by_side
+from thinveil.attacker.engines.splitting import Splits
 from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.engines.waves import Pace
 from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Person, Rules, axes_of
+from thinveil.attacker.terms import Attack, Person, Rules, Values, axes_of
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
+from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, MISSING
 
-_TURNS: Final = (8, 0.6)  # few at first, then fewer than are over: so much is known of them
-_TOGETHER: Final = (64, 1.0)  # at most; one person takes many rounds, so there are fewer turns
-_SIXTEENTH: Final = 16  # but no more at first than such a part of all
+_FEW: Final = 8  # people who are searched before anything is learned
+_SHARE: Final = 0.6  # then fewer at a time than are over: so much is known of them
+_MANY: Final = 64  # at first where people are asked about together: there are fewer turns
+_SIXTEENTH: Final = 16  # but no more than such a part of all
 
 
 def attributes(
@@ -73,7 +76,7 @@ def attributes(
     cells, _ = _cells(facts, each)
     crowd = Crowd(facts, cells, axes, matched, rows, priors or {}, assume_unique)
     yield from _alone(facts, crowd, care, thrift)
-    yield from several(facts, crowd, care)
+    yield from _several(facts, crowd, care)
     return crowd.so_far()
 
 
@@ -95,11 +98,11 @@ class _Singly:
         return self._asked, self._rules.present(zone).astype(np.int64)
 
 
-class _Together:
+class _Together(_Singly):
     """Asks about unions of people's boxes."""
 
     def __init__(self, rules: Rules, chains: dict[int, Chain], thrift: Thrift) -> None:
-        self._chains = chains
+        super().__init__(rules, chains)
         self._held: set[int] = set()
         self._windows = Windows(
             rules, windows=thrift.windows, states=thrift.states, plain=thrift.plain
@@ -129,13 +132,11 @@ def _alone(facts: PublicFacts, crowd: Crowd, care: Care, thrift: Thrift | None) 
     alone = np.flatnonzero([person.matches == 1 for person in crowd.matched])
     if rules.k != 1 or rules.hidden:
         thrift = None  # a union tells more than one box where all three answers are about as likely
-    fewest, share = _TURNS
-    asking: _Singly | _Together = _Singly(rules, chains)
+    pace, asking = Pace(_FEW, _SHARE), _Singly(rules, chains)
     if thrift is not None and not thrift.boxes_only:
-        most, share = _TOGETHER
-        fewest = max(fewest, min(most, len(alone) // _SIXTEENTH))
+        pace = Pace(max(_FEW, min(_MANY, len(alone) // _SIXTEENTH)))
         asking = _Together(rules, chains, thrift)
-    waves = Turns(alone, fewest, share)
+    waves = Turns(alone, pace)
 
     def end(person: int) -> None:
         chain = chains.pop(person)
@@ -174,33 +175,137 @@ def _boxes(crowd: Crowd, people: Codes, threshold: Codes, offsets: Codes | None)
     ends = np.array([ends for each in boxes for ends in each.values()], np.int64)
     low, high = crowd.codes(place, ends[:, 0], ends[:, 1])
     columns = np.array([axis.column for axis in crowd.axes], np.int64)
-    cells = crowd.cells
-    if len(box) == len(boxes):
-        return QueryBatch(
-            cells,
-            people,
-            columns[place],
-            low,
-            high,
-            threshold,
-            offsets=offsets,
-            about=crowd.about(),
-        )
-    used, narrowed = np.unique(place, return_inverse=True)
-    lows = np.full((len(boxes), len(used)), MISSING)
-    highs = np.full((len(boxes), len(used)), INFINITE)
-    lows[box, narrowed], highs[box, narrowed] = low, high
-    return QueryBatch(
-        Cells(
+    cells, cell, column = crowd.cells, people, columns[place]
+    if len(box) > len(boxes):
+        used, narrowed = np.unique(place, return_inverse=True)
+        lows = np.full((len(boxes), len(used)), MISSING)
+        highs = np.full((len(boxes), len(used)), INFINITE)
+        lows[box, narrowed], highs[box, narrowed] = low, high
+        cells = Cells(
             (*cells.columns, *columns[used].tolist()),
             np.hstack([cells.low[people], lows]),
             np.hstack([cells.high[people], highs]),
-        ),
-        np.arange(len(boxes)),
-        np.full(len(boxes), WHOLE),
-        np.full(len(boxes), MISSING),
-        np.full(len(boxes), INFINITE),
-        threshold,
-        offsets=offsets,
-        about=crowd.about(),
+        )
+        cell, column = np.arange(len(boxes)), np.full(len(boxes), WHOLE)
+        low, high = np.full(len(boxes), MISSING), np.full(len(boxes), INFINITE)
+    about = crowd.about()
+    return QueryBatch(cells, cell, column, low, high, threshold, offsets=offsets, about=about)
+
+
+# -- several records that fit one person --------------------------------------------------
+
+
+class _Matching(Splits):
+    """Splits what several records that fit one person may have; an owner is an attribute of one."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        super().__init__(crowd.rules)
+        self._crowd = crowd
+        self.believed = Believed(crowd.lessons)
+        self.whose: list[tuple[int, int, bool]] = []  # person, attribute, whether bounds held
+        self._values: list[Values] = []
+        self._told: list[float] = []
+        self._left: list[int] = []
+        self.over: list[int] = []
+
+    def begin(self, person: int, place: int, bounds: Range | None, held: bool) -> None:
+        """Add an attribute of a person whom several records fit."""
+        domain, size = self._crowd.domains[place], self._crowd.matched[person].matches or 0
+        low, high = bounds if bounds is not None and held else (domain.first, domain.high)
+        owner = np.array([len(self.whose)])
+        self.whose.append((person, place, held))
+        self._values.append([])
+        self._told.append(0.0)
+        self._left.append(size)
+        self.add(owner, np.array([low]), np.array([high]), np.array([size]))
+
+    def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
+        """Cut where half of what is believed of anybody lies on either side."""
+        cuts = []
+        for owner, low, high in zip(
+            self.owner[nodes].tolist(),
+            self.first[nodes].tolist(),
+            self.end[nodes].tolist(),
+            strict=True,
+        ):
+            place = self.whose[owner][1]
+            below = self.believed.plain[place]
+            cuts.append(self.believed.densities[place].cut(below, low, high))
+        cut = np.array([each for each, _ in cuts], np.int64)
+        chance = np.array([each for _, each in cuts])
+        size = self.size[nodes]
+        return cut, chance, np.zeros_like(size), size
+
+    def charge(self, nodes: Codes, bits: Floats) -> None:
+        """Add what was told about nodes to their owners."""
+        for owner, told in zip(self.owner[nodes].tolist(), bits.tolist(), strict=True):
+            self._told[owner] += told
+
+    def settle(self, nodes: Codes) -> None:
+        """Note values with their counts."""
+        for owner, place, size in zip(
+            self.owner[nodes].tolist(),
+            self.first[nodes].tolist(),
+            self.size[nodes].tolist(),
+            strict=True,
+        ):
+            self._values[owner].append((place, size))
+            self._left[owner] -= size
+            if not self._left[owner]:
+                person, attribute, held = self.whose[owner]
+                values = sorted(self._values[owner])
+                self._crowd.note(person, attribute, values, self._told[owner], held)
+                self.over.append(person)
+
+
+def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
+    """Find the values of all records that fit people, where several do."""
+    there = np.flatnonzero([(person.matches or 0) > 1 for person in crowd.matched])
+    waves = Turns(there, Pace(_FEW))
+    if not waves.waiting:
+        return
+    held = yield from _checked(facts, crowd, care)
+    splits = _Matching(crowd)
+    column = np.array([axis.column for axis in crowd.axes], np.int64)
+    while waves.waiting or splits.waiting:
+        wave = waves.begin()
+        if wave:
+            splits.believed = Believed(crowd.lessons)
+        for person in wave:
+            for place, bounds in enumerate(crowd.bounds):
+                splits.begin(person, place, bounds, held.get((person, place), True))
+        if splits.waiting:
+            nodes, threshold = splits.questions()
+            person, place, _ = np.array([splits.whose[owner] for owner in splits.owner[nodes]]).T
+            low, high = crowd.codes(place, splits.first[nodes], splits.cut[nodes])
+            batch = QueryBatch(
+                crowd.cells, person, column[place], low, high, threshold, about=crowd.about()
+            )
+            zone = yield from zones_of(facts, batch, care)
+            splits.learn(zone)
+        over, splits.over = splits.over, []
+        for person in dict.fromkeys(over):
+            if len(crowd.found[person]) == len(crowd.axes):
+                for each in waves.end(person):
+                    crowd.recall(each)
+
+
+def _checked(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[dict[tuple[int, int], bool]]:
+    """Tell where the user's bounds hold for all of several records that fit a person."""
+    asked = [
+        (row, place, person.matches, bounds)
+        for row, person in enumerate(crowd.matched)
+        for place, bounds in enumerate(crowd.bounds)
+        if person.matches is not None and person.matches > 1 and bounds is not None
+    ]
+    held = yield from side_by_side(
+        facts,
+        crowd.cells,
+        [
+            Work(exceeds(crowd.rules, *bounds, size - 1, size), row, crowd.axes[place])
+            for row, place, size, bounds in asked
+        ],
+        lambda _, __: crowd.about(),
+        care,
     )
+    return {(row, place): yes for (row, place, _, _), yes in zip(asked, held, strict=True)}

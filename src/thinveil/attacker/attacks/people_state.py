@@ -30,7 +30,7 @@ class Crowd:
         facts: What is public.
         cells: Everybody who is different, as cells.
         axes: The attributes wanted.
-        matched: For each of them, how many records fit.
+        matched: What is known of each of them, above all how many records fit.
         rows: The list: who of them is meant.
         priors: The user's bounds for some columns, in codes.
         assumed: Whether it was known beforehand that one record fits each.
@@ -46,31 +46,25 @@ class Crowd:
         priors: dict[int, tuple[int, int]],
         assumed: bool,
     ) -> None:
-        self.rules = Rules.of(facts)
-        self.cells = cells
-        self.axes = axes
-        self.matched = matched
+        self.rules, self.cells, self.axes, self.matched = Rules.of(facts), cells, axes, matched
         self._facts, self._rows, self._assumed = facts, rows, assumed
         self.domains = [Places(axis, facts.schema[axis.column].kind == "category") for axis in axes]
         self.lessons = Lessons(self.domains, cells.low)
         self.bounds: list[Range | None] = []
         self.refuted: set[int] = set()  # attributes whose bounds exclude all that is possible
         for place, axis in enumerate(axes):
-            self.bounds.append(None)
-            if axis.column in priors:
-                self._bound(place, priors[axis.column])
+            prior = priors.get(axis.column)
+            self.bounds.append(None if prior is None else self._bound(place, *prior))
         self.found: list[dict[int, tuple[Values, float, bool]]] = [{} for _ in matched]
         self.chains: dict[int, Chain] = {}  # of people who are searched now
 
-    def _bound(self, place: int, prior: tuple[int, int]) -> None:
-        """Note the user's bounds of an attribute, where there is something to check."""
+    def _bound(self, place: int, low: int, high: int) -> Range | None:
+        """Return the user's bounds of an attribute, where there is something to check."""
         domain, width = self.domains[place], self.axes[place].width
-        low = max(prior[0] // width, domain.low)
-        high = min(prior[1] // width + 1, domain.high)
+        low, high = max(low // width, domain.low), min(high // width + 1, domain.high)
         if low >= high:
             self.refuted.add(place)
-        elif (low, high) != (domain.first, domain.high):
-            self.bounds[place] = low, high
+        return None if low >= high or (low, high) == (domain.first, domain.high) else (low, high)
 
     def person(self, row: int) -> PersonFound:
         """Return what is known about one person."""
@@ -133,16 +127,10 @@ class Crowd:
 
 
 class Turns:
-    """Who is searched when: more at once the more are over.
+    """Who of some people is searched when: more at once the more are over."""
 
-    Args:
-        people: Everybody.
-        fewest: How many are searched before anything is learned.
-        share: How many are searched at once later, for each who is over.
-    """
-
-    def __init__(self, people: Codes, fewest: int, share: float) -> None:
-        self._waves = Waves(people[shuffled(len(people))], Pace(fewest, share))
+    def __init__(self, people: Codes, pace: Pace) -> None:
+        self._waves = Waves(people[shuffled(len(people))], pace)
 
     @property
     def waiting(self) -> bool:

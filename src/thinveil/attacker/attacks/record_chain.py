@@ -32,11 +32,8 @@ Range = tuple[int, int]
 class Predictor(Mixer):
     """Predicts one attribute of people from contexts, without knowing how much is left.
 
-    Args:
-        contexts: A row a context: its level for each person found.
-        levels: How many levels each context has.
-        mass: What is believed of each cell without contexts.
-        cells: The cell of each person found.
+    Contexts are levels of those who were found, cells are where their values lie, and mass is
+    what is believed of each cell without contexts.
     """
 
     pairs = 0  # there are few people
@@ -78,7 +75,7 @@ class Believed:
         ]
         sizes = [each.entropy for each in self.densities]
         self.order = sorted(range(len(sizes)), key=lambda place: sizes[place])
-        self._plain = [_cumulated(each.mass) for each in self.densities]
+        self.plain = [_cumulated(each.mass) for each in self.densities]  # of nobody in particular
         self._predictors: list[Predictor | None] = [None] * len(sizes)
         if len(people) < _ENOUGH:
             return
@@ -93,21 +90,11 @@ class Believed:
             levels.append(density.cells)
 
     def below(self, place: int, person: int, before: Sequence[int]) -> list[float]:
-        """Return the belief below each cell of an attribute.
-
-        Args:
-            place: The attribute.
-            person: Whose.
-            before: The cells of this person's attributes before it in order.
-        """
+        """Return the belief below each cell of a person's attribute, given the cells before it."""
         predictor = self._predictors[place]
         if predictor is None:
-            return self._plain[place]
+            return self.plain[place]
         return _cumulated(predictor.row([*self._lessons.known[person].tolist(), *before]))
-
-    def plain(self, place: int) -> list[float]:
-        """Return the belief below each cell of an attribute, of nobody in particular."""
-        return self._plain[place]
 
 
 def _cumulated(mass: Floats) -> list[float]:
@@ -117,12 +104,7 @@ def _cumulated(mass: Floats) -> list[float]:
 
 
 class Lessons:
-    """What all people told so far.
-
-    Args:
-        domains: The attributes searched for.
-        known: A row a person: the codes of what is known of them.
-    """
+    """What all people told so far, by attributes searched for and codes known of each person."""
 
     def __init__(self, domains: Sequence[Places], known: Codes) -> None:
         self.domains = domains
@@ -165,23 +147,13 @@ class _State:
 
 @dataclass(slots=True)
 class _Decision:
-    """One decision, and what comes after each of its two sides.
-
-    Args:
-        state: What it is taken in.
-        sides: The range of its attribute on either side.
-        first: How likely the first side was before anything was asked.
-        checks: Whether it is about the user's bounds.
-        chance: How likely the first side is, if all decisions before are right; 0 and 1 are
-            certain.
-        after: The next decision on either side, where it has been looked at.
-    """
+    """One decision, and what comes after each of its two sides, as far as that was looked at."""
 
     state: _State
     sides: tuple[Range, Range]
-    first: float
-    checks: bool = False
-    chance: float = field(init=False)
+    first: float  # how likely the first side was before anything was asked
+    checks: bool = False  # whether it is about the user's bounds
+    chance: float = field(init=False)  # of the first side, if all before are right; 0, 1: certain
     after: list[_Decision | None] = field(default_factory=lambda: [None, None])
 
     def __post_init__(self) -> None:
@@ -209,19 +181,12 @@ class _Decision:
 
 @dataclass(slots=True)
 class Chain:
-    """The search for all attributes of one record.
-
-    Args:
-        person: Whose.
-        believed: What is believed when the search begins.
-        lessons: How often the user's bounds held.
-        bounds: For each attribute, the user's bounds where they are to be checked.
-    """
+    """The search for all attributes of one record."""
 
     person: int
-    believed: Believed
-    lessons: Lessons
-    bounds: Sequence[Range | None]
+    believed: Believed  # when the search begins
+    lessons: Lessons  # how often the user's bounds held
+    bounds: Sequence[Range | None]  # of each attribute, where they are to be checked
     found: dict[int, int] = field(default_factory=dict)
     bits: dict[int, float] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
