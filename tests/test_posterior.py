@@ -17,7 +17,7 @@ from thinveil.attacker.attacks import table
 from thinveil.attacker.beliefs import value_beliefs as ladder
 from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
 from thinveil.attacker.beliefs.value_beliefs import Ladders
-from thinveil.attacker.engines import posterior
+from thinveil.attacker.engines.posterior.searches import Searches
 from thinveil.attacker.evidence import proofs
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import row_loglik
@@ -411,21 +411,22 @@ def test_a_wrong_guess_is_found_out() -> None:
     data = one_column([1, 1, 4, 6, 6, 6, 9, 12], lower=0, upper=15)
     for seed in range(20):
         curator = Curator(data, claim, seed=seed)
-        searches = posterior.Searches(curator.facts, Axis(0, 0, 15), np.array([8]), Care())
+        searches = Searches(curator.facts, Axis(0, 0, 15), np.array([8]), Care())
         searches._beliefs.keep(np.zeros(1, np.bool_))
-        searches._halving[0] = seed % 2
+        state = searches.state
+        state.halving[0] = seed % 2
         if seed % 2:  # the upper half, from 8 on, holds two
-            searches._value[0], searches._count[0] = 8, [0, 1, 3, 8][seed % 4]
+            state.value[0], state.count[0] = 8, [0, 1, 3, 8][seed % 4]
         else:  # 0, 3, 6 or 9: never the largest
-            searches._value[0], searches._count[0] = seed % 4 * 3, 1 + seed % 3
+            state.value[0], state.count[0] = seed % 4 * 3, 1 + seed % 3
         searches._prove(np.array([0]))
         for _ in range(3000):
             owner, low, high, b, repeats = searches.questions()
             batch = ranges([0] * len(owner), low, high, b, repeats=repeats)
-            searches.learn(b, curator.answer(batch.stamped(KEY, 1e-10)), repeats)
+            searches.learn(curator.answer(batch.stamped(KEY, 1e-10)))
             if not searches.running:
                 break
-        assert sorted(searches.found[0]) == [(1, 2), (4, 1), (6, 3), (9, 1), (12, 1)]
+        assert sorted(searches.finds.values[0]) == [(1, 2), (4, 1), (6, 3), (9, 1), (12, 1)]
 
 
 # ---- what it costs

@@ -9,19 +9,18 @@ cells are put together at random, several times over: they would have to meet ea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care, risky, undecided
-from thinveil.attacker.evidence.likelihood import Laws, spread, weighed
-from thinveil.attacker.evidence.proofs import Test, at_least, speed
-from thinveil.attacker.evidence.rephrasing import varied
+from thinveil.attacker.evidence.error_budget import Care, undecided
+from thinveil.attacker.evidence.proofs import Paces, Test, at_least
+from thinveil.attacker.evidence.sequential import until_sure
 from thinveil.attacker.fixed_order import drawn
 from thinveil.attacker.terms import Attack
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import MISSING
 
 MOST_BOXES: Final = 256
@@ -49,18 +48,11 @@ class Claims:
     width: int
     records: Codes
 
-    def batch(self, boxes: Codes, offsets: Codes | None, threshold: Codes) -> QueryBatch:
-        """Return questions about unions of cells."""
-        low = self.code[boxes]
-        high = low + np.where(low == MISSING, 1, self.width)
-        column = np.full(len(boxes), self.column)
-        return QueryBatch(self.cells, boxes, column, low, high, threshold, offsets)
-
 
 def proved(facts: PublicFacts, claims: Claims, care: Care, about: About) -> Attack[Flags]:
     """Return which claims are right, each proved by itself; others may have fewer records."""
     rows = np.arange(len(claims.records))
-    return (yield from _tested(facts, claims, [rows[:, None]], care, about))
+    return (yield from _tested(facts, _Sets(claims, rows, np.ones_like(rows)), care, about))
 
 
 def proved_in_bulk(facts: PublicFacts, claims: Claims, care: Care, about: About) -> Attack[Flags]:
@@ -98,7 +90,9 @@ def _whole(
     order = rows[np.argsort(union[rows], kind="stable")]
     sets = np.split(order, np.flatnonzero(np.diff(union[order])) + 1)
     while sets:
-        right = yield from _tested(facts, claims, sets, care, about)
+        sizes = np.array([len(each) for each in sets], np.int64)
+        whole = _Sets(claims, np.concatenate(sets), sizes)
+        right = yield from _tested(facts, whole, care, about)
         failed = [each for each, fine in zip(sets, right.tolist(), strict=True) if not fine]
         sets = []
         for each in failed:
@@ -109,74 +103,88 @@ def _whole(
     return sure
 
 
-def _tested(
-    facts: PublicFacts, claims: Claims, sets: list[Codes], care: Care, about: About
-) -> Attack[Flags]:
-    """Tell for each set of cells whether it holds as many records as its claims add up to."""
-    claim, n = facts.claim, facts.records
-    if len(sets) == 1 and sets[0].ndim == 2:
-        boxes, sizes = sets[0][:, 0], np.ones(len(sets[0]), np.int64)
-    else:
-        boxes, sizes = np.concatenate(sets), np.array([len(each) for each in sets], np.int64)
-    starts = np.cumsum(sizes) - sizes
-    records = np.add.reduceat(claims.records[boxes], starts)
-    right = np.ones(len(sizes), np.bool_)
-    nats = care.nats(len(sizes))
-    usual, second, twice = at_least(claim, n, records)
-    for test, mine in ((usual, np.arange(len(sizes))), (second, np.flatnonzero(twice))):
-        asked = mine[right[mine]]
-        led, drawn = np.zeros(len(sizes)), np.zeros(len(sizes), np.int64)
-        epsilon = None if claim.protected else 1.0
-        while len(asked):
-            repeats = _repeats(facts, test, asked, nats - led[asked], epsilon, care)
-            if (drawn[asked] >= care.most_repeats).any():
-                raise undecided(care)
-            repeats = np.minimum(repeats, np.maximum(care.most_repeats - drawn[asked], 1))
-            part = sizes[asked]
-            box = np.repeat(starts[asked] - (np.cumsum(part) - part), part)
-            box = boxes[box + np.arange(len(box))]
-            offsets = None if (part == 1).all() else np.concatenate([[0], np.cumsum(part)])
-            batch = claims.batch(box, offsets, test.threshold[asked])
-            batch = replace(batch, about=risky(about, care))
-            if facts.policies.cache and not claim.reads_exactly:
-                answers = yield varied(facts, batch, repeats, care)
-            else:
-                answers = yield replace(batch, repeats=repeats)
-            if answers.epsilon is not None:
-                epsilon = float(np.median(answers.epsilon))
-            drawn[asked] += repeats
-            led[asked] += _lead(facts, test, asked, answers, repeats)
-            right[asked[led[asked] <= _DOUBTED]] = False
-            asked = asked[(led[asked] < nats) & (led[asked] > _DOUBTED)]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sets:
+    """Sets of claims, each of which is asked about at once: which claims, and how many a set."""
+
+    claims: Claims
+    which: Codes
+    sizes: Codes
+
+    @property
+    def starts(self) -> Codes:
+        return np.cumsum(self.sizes) - self.sizes
+
+    def records(self) -> Codes:
+        """Return how many records the claims of each set add up to."""
+        return np.add.reduceat(self.claims.records[self.which], self.starts)
+
+    def batch(self, rows: Codes, threshold: Codes, repeats: Codes, about: About) -> QueryBatch:
+        """Return questions about the unions of some sets."""
+        claims, sizes = self.claims, self.sizes[rows]
+        ends = np.cumsum(sizes)
+        box = np.repeat(self.starts[rows] - (ends - sizes), sizes)
+        box = self.which[box + np.arange(len(box))]
+        low = claims.code[box]
+        high = low + np.where(low == MISSING, 1, claims.width)
+        column = np.full(len(box), claims.column)
+        offsets = None if (sizes == 1).all() else np.concatenate([[0], ends])
+        return QueryBatch(claims.cells, box, column, low, high, threshold, offsets, repeats, about)
+
+
+def _tested(facts: PublicFacts, sets: _Sets, care: Care, about: About) -> Attack[Flags]:
+    """Tell for each set of claims whether it holds as many records as they add up to."""
+    right = np.ones(len(sets.sizes), np.bool_)
+    nats = care.nats(len(right))
+    usual, second, twice = at_least(facts.claim, facts.records, sets.records())
+    for test, mine in ((usual, np.arange(len(right))), (second, np.flatnonzero(twice))):
+        proving = _Proving(facts, care, sets, test, nats, mine[right[mine]], about)
+        yield from until_sure(facts, care, proving)
+        right &= proving.led > _DOUBTED
     return right
 
 
-def _repeats(
-    facts: PublicFacts, test: Test, asked: Codes, gap: Floats, epsilon: float | None, care: Care
-) -> Codes:
-    """Return how many answers would about do."""
-    claim = facts.claim
-    if epsilon is None:
-        return np.full(len(asked), Laws.of(claim).first)
-    upper = (
-        test.threshold[asked] >= test.yes[asked] if claim.reach else np.ones(len(asked), np.bool_)
-    )
-    paces = [speed(claim, facts.records, side, epsilon) for side in (False, True)]
-    pace = np.where(upper, paces[1].proof, paces[0].proof)
-    least = max(1, max(each.step for each in paces) // 2)
-    wanted = np.ceil(np.maximum(0.75 * gap / pace, least))
-    return np.minimum(wanted, care.most_repeats).astype(np.int64)
+class _Proving:
+    """One test for each of some sets, until it is proved or given up. Conforms to `Inquiry`."""
 
+    def __init__(
+        self,
+        facts: PublicFacts,
+        care: Care,
+        sets: _Sets,
+        test: Test,
+        nats: float,
+        asked: Codes,
+        about: About,
+    ) -> None:
+        self._facts, self._care, self._sets, self._about = facts, care, sets, about
+        self._test, self._nats, self._asked = test, nats, asked
+        self._epsilon = None if facts.claim.protected else 1.0
+        self._drawn = np.zeros(len(sets.sizes), np.int64)
+        self.led = np.zeros(len(sets.sizes))
 
-def _lead(facts: PublicFacts, test: Test, asked: Codes, answers: Answers, drawn: Codes) -> Floats:
-    """Return by how many nats answers speak for the claims."""
-    yes, no = (spread(each[asked], answers, drawn) for each in (test.yes, test.no))
-    told = weighed(
-        facts.claim,
-        lambda _: np.stack([yes, no], axis=1),
-        test.threshold[asked],
-        facts.records,
-        answers,
-        drawn,
-    )
-    return told[:, 0] - told[:, 1]
+    @property
+    def running(self) -> bool:
+        return len(self._asked) > 0
+
+    def ask(self) -> QueryBatch:
+        asked, most = self._asked, self._care.most_repeats
+        test, drawn = self._test.some(asked), self._drawn[asked]
+        if (drawn >= most).any():
+            raise undecided(self._care)
+        paces, left = Paces(self._facts, self._epsilon), np.maximum(most - drawn, 1)
+        if self._epsilon is None:
+            repeats = np.minimum(paces.step, left)
+        else:
+            gap = self._nats - self.led[asked]
+            repeats = paces.answers(test, gap, max(1, paces.step // 2), left)
+        return self._sets.batch(asked, test.threshold, repeats, self._about)
+
+    def learn(self, batch: QueryBatch, answers: Answers) -> None:
+        asked, drawn = self._asked, np.broadcast_to(batch.repeats, batch.threshold.shape)
+        if answers.epsilon is not None:
+            self._epsilon = float(np.median(answers.epsilon))
+        self._drawn[asked] += drawn
+        self.led[asked] += self._test.some(asked).lead(self._facts, answers, drawn)
+        led = self.led[asked]
+        self._asked = asked[(led < self._nats) & (led > _DOUBTED)]

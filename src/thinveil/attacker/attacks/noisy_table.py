@@ -23,12 +23,15 @@ from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
 from thinveil.attacker.attacks.table import in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import Triple, by_group
 from thinveil.attacker.beliefs.good_turing import Outlook, View
-from thinveil.attacker.engines.searches import Searches
+from thinveil.attacker.engines.posterior.engine import Asking
+from thinveil.attacker.engines.posterior.searches import Searches
+from thinveil.attacker.engines.posterior.state import Manner
 from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.engines.waves import Waves, large, turns
 from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.likelihood import cut_up
 from thinveil.attacker.evidence.rephrasing import leaving
+from thinveil.attacker.evidence.sequential import until_sure
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.terms import Attack, Axis, axes_of
@@ -195,14 +198,14 @@ class _Stage:
     @property
     def done(self) -> float:
         """The share of records that have a value."""
-        left = sum(wave.searches.left for wave in self._waves)
+        left = sum(wave.searches.finds.left for wave in self._waves)
         begun = sum(wave.records for wave in self._waves)
         return (begun - left) / self._records
 
     def advance(self) -> None:
         """Begin another wave when hardly anything of the earlier ones is left."""
         begun = sum(wave.records for wave in self._waves)
-        left = sum(wave.searches.left for wave in self._waves if not wave.over)
+        left = sum(wave.searches.finds.left for wave in self._waves if not wave.over)
         last = self._waves[-1].records if self._waves else 0
         if not self._turns.waiting or left > _ALMOST * last:
             return
@@ -212,16 +215,9 @@ class _Stage:
         groups = self._turns.begin(max(many, _LEAST if self._patience > 1 else 1))
         view = None if self._outlook is None else self._outlook.view(groups)
         sizes = self._sizes[groups]
-        searches = Searches(
-            self._facts,
-            self._places,
-            sizes,
-            self._care,
-            prior=view,
-            nats=_CHECK,
-            epsilon=self._waves[-1].searches.epsilon if self._waves else None,
-            patience=self._patience,
-        )
+        epsilon = self._waves[-1].searches.epsilon if self._waves else None
+        manner = Manner(view, _CHECK, epsilon, self._patience)
+        searches = Searches(self._facts, self._places, sizes, self._care, manner)
         self._waves.append(_Wave(groups, searches, view, int(sizes.sum())))
 
     def _take(self, wave: _Wave) -> None:
@@ -229,14 +225,14 @@ class _Stage:
         searches = wave.searches
         if wave.over:
             return
-        closed = np.array([searches.is_done(each) for each in range(len(wave.groups))], np.bool_)
+        closed = searches.finds.done
         fresh = closed & ~self.closed[wave.groups]
         self.closed[wave.groups] |= closed
         self.lost[wave.groups] |= searches.lost
         wave.over = not searches.running
         mine = np.flatnonzero(fresh & ~searches.lost)
-        many = [len(searches.found[each]) for each in mine.tolist()]
-        pairs = [pair for each in mine.tolist() for pair in searches.found[each]]
+        found = [searches.finds.values[each] for each in mine.tolist()]
+        many, pairs = [len(each) for each in found], [pair for each in found for pair in each]
         if not pairs:
             return
         value, size = np.array(pairs, np.int64).T
@@ -273,32 +269,31 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
             continue
         asked = [wave.searches.questions() for wave in waves]
         cell = [
-            wave.groups[wave.searches.group[part[0]]]
+            wave.groups[wave.searches.state.group[part[0]]]
             for wave, part in zip(waves, asked, strict=True)
         ]
-        together = [np.concatenate([part[place] for part in asked]) for place in range(1, 5)]
-        about = About(label, (depth + stage.done) / of, partial(_look, tree, stage))
-        batch = _batch(axis, cells, np.concatenate(cell), together, about)
+        low, high, threshold, repeats = (
+            np.concatenate([part[place] for part in asked]) for place in range(1, 5)
+        )
+        batch = QueryBatch(
+            cells,
+            np.concatenate(cell),
+            np.full(len(low), axis.column),
+            codes_of(axis, low),
+            codes_of(axis, high),
+            threshold,
+            repeats=repeats,
+            about=About(label, (depth + stage.done) / of, partial(_look, tree, stage)),
+        )
         answers = yield leaving(facts, care, batch)
         ends = np.cumsum([len(part[0]) for part in asked])
-        pieces = cut_up(answers, together[3], ends)
-        for wave, piece, part in zip(waves, pieces, asked, strict=True):
+        for wave, piece in zip(waves, cut_up(answers, repeats, ends), strict=True):
             if piece is not None:
-                wave.searches.learn(part[3], piece, part[4])
+                wave.searches.learn(piece[0])
 
 
 def _look(tree: Tree, stage: _Stage) -> TableFound:
     return tree.partly(stage.found(), stage.closed)
-
-
-def _batch(
-    axis: Axis, cells: Cells, cell: Codes, asked: Sequence[Codes], about: About
-) -> QueryBatch:
-    """Return questions about ranges of places, with thresholds and how often each is asked."""
-    low, high, threshold, repeats = asked
-    low, high = codes_of(axis, low), codes_of(axis, high)
-    column = np.full(len(cell), axis.column)
-    return QueryBatch(cells, cell, column, low, high, threshold, repeats=repeats, about=about)
 
 
 # -- proofs at the end, and what they find wrong ------------------------------------------
@@ -340,14 +335,11 @@ def _again(facts: PublicFacts, care: Care, tree: Tree, roots: list[Codes]) -> At
     about = About("searching again", 1.0, tree.groups.table)
     for axis, earlier, mine in zip(groups.axes, tree.earlier, roots, strict=False):
         groups = groups.joined(earlier, mine)
-        cells, places = groups.cells(), Axis(axis.column, 0, axis.size - 1)
-        searches = Searches(facts, places, groups.sizes, care, patience=_PATIENT)
-        while searches.running:
-            asker, *asked = searches.questions()
-            batch = _batch(axis, cells, searches.group[asker], asked, about)
-            answers = yield leaving(facts, care, batch)
-            searches.learn(batch.threshold, answers, asked[3])
-        found = searches.found
+        places, codes = Axis(axis.column, 0, axis.size - 1), partial(codes_of, axis)
+        searches = Searches(facts, places, groups.sizes, care, Manner(patience=_PATIENT))
+        asking = Asking(searches, groups.cells(), axis.column, codes, lambda: about)
+        yield from until_sure(facts, care, asking)
+        found = searches.finds.values
         group = np.repeat(np.arange(len(found)), [len(each) for each in found])
         pairs = np.array([pair for each in found for pair in each], np.int64).reshape(-1, 2)
         groups = groups.split(group, codes_of(axis, pairs[:, 0]), pairs[:, 1])

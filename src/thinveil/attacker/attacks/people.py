@@ -11,7 +11,7 @@ import numpy as np
 from thinveil.attacker.attacks.doubling import doubled, with_limits
 from thinveil.attacker.attacks.table import WHOLE_CELL, about_depth, cell_of, column_found
 from thinveil.attacker.engines.coroutines import Work, exceeds, settled, side_by_side
-from thinveil.attacker.engines.posterior import columns_of
+from thinveil.attacker.engines.posterior.engine import columns_of
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.strategies import Strategy

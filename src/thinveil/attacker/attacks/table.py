@@ -12,7 +12,7 @@ import numpy as np
 
 from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.engines.coroutines import Work, side_by_side
-from thinveil.attacker.engines.posterior import columns_of
+from thinveil.attacker.engines.posterior.engine import columns_of
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, CountFound, TableFound
 from thinveil.attacker.strategies import Strategy

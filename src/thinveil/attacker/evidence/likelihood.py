@@ -200,11 +200,15 @@ def spread(figures: Codes, answers: Answers, drawn: Codes) -> Codes:
     return np.repeat(figures, drawn) if _rows_are_answers(answers, drawn) else figures
 
 
-def cut_up(answers: Answers, drawn: Codes, ends: Codes) -> list[Answers | None]:
+Told = tuple[Answers, Codes]
+"""Answers to some questions, and how many answers each of them got."""
+
+
+def cut_up(answers: Answers, drawn: Codes, ends: Codes) -> list[Told | None]:
     """Cut answers where one kind of question ends and the next begins; None where there is none."""
     at = np.concatenate([[0], np.cumsum(drawn)])
     by_answer = _rows_are_answers(answers, drawn)
-    pieces: list[Answers | None] = []
+    pieces: list[Told | None] = []
     start = 0
     for end in ends.tolist():
         if end == start:
@@ -216,7 +220,8 @@ def cut_up(answers: Answers, drawn: Codes, ends: Codes) -> list[Answers | None]:
             epsilon = epsilon[first:last]
         if not isinstance(repeats, int):
             repeats = repeats[start:end]
-        pieces.append(Answers(answers.values[at[start] : at[end]], repeats, epsilon))
+        mine = Answers(answers.values[at[start] : at[end]], repeats, epsilon)
+        pieces.append((mine, drawn[start:end]))
         start = end
     return pieces
 

@@ -7,23 +7,53 @@ records each as were found, and these add up to all there are, every count is ex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
 
-from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, loglik
+from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, spread, weighed
+from thinveil.attacker.evidence.sequential import answers_for
 from thinveil.language.claims import Claim
+from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.rounding import rounded
-from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 _POINTS: Final = 2000  # even, so that no point is the exact median
+_KINDS: Final = {"Codes": np.int64, "Floats": np.float64, "Flags": np.bool_}
+_UNKNOWN: Final = 0.3  # nats an answer is taken to give before the first one came back
+_CAUTIOUS: Final = 0.75  # the part of a gap to close at once: answers left over are lost
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A question and the two counts between which its answers decide, as columns.
+@dataclass(slots=True, eq=False)
+class Columns:
+    """Arrays of one length that belong together row by row (a struct of arrays)."""
+
+    @classmethod
+    def zeros(cls, many: int = 0, **known: Codes) -> Self:
+        """Return so many rows of nothing, but for the columns that are known."""
+        blank: dict[str, Any] = {
+            each.name: np.zeros(many, _KINDS[str(each.type)]) for each in fields(cls)
+        }
+        return cls(**{**blank, **known})
+
+    def some(self, rows: Codes | Flags) -> Self:
+        """Return some of the rows."""
+        return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of several, one after the other."""
+        return cls(
+            *(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls))
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Test(Columns):
+    """A question and the two counts between which its answers decide.
 
     Args:
         threshold: What is asked.
@@ -34,6 +64,19 @@ class Test:
     threshold: Codes
     yes: Codes
     no: Codes
+
+    def lead(self, facts: PublicFacts, answers: Answers, drawn: Codes) -> Floats:
+        """Return by how many nats answers speak for the first count of each test."""
+        yes, no = (spread(each, answers, drawn) for each in (self.yes, self.no))
+        told = weighed(
+            facts.claim,
+            lambda _: np.stack([yes, no], axis=1),
+            self.threshold,
+            facts.records,
+            answers,
+            drawn,
+        )
+        return told[:, 0] - told[:, 1]
 
 
 def at_least(claim: Claim, records: int, t: Codes) -> tuple[Test, Test, Flags]:
@@ -54,15 +97,14 @@ def at_least(claim: Claim, records: int, t: Codes) -> tuple[Test, Test, Flags]:
     return usual, second, ~upper
 
 
-@dataclass(slots=True)
-class Proofs:
-    """Proofs that are under way, as columns: one row a test.
+@dataclass(slots=True, eq=False)
+class Proofs(Test):
+    """Proofs that are under way, one row a test.
 
     Args:
         owner: The search that the test belongs to.
         low: Where the range starts, in coarse steps.
         high: Where it ends (not included).
-        test: The threshold and the two counts.
         led: By how many nats the claim leads.
         of_value: Whether the test is about the value itself, not about what lies below.
     """
@@ -70,63 +112,20 @@ class Proofs:
     owner: Codes
     low: Codes
     high: Codes
-    test: Test
     led: Floats
     of_value: Flags
 
-    def take(self, rows: Flags) -> Proofs:
-        """Return some of the rows."""
-        test = Test(self.test.threshold[rows], self.test.yes[rows], self.test.no[rows])
-        return Proofs(
-            self.owner[rows],
-            self.low[rows],
-            self.high[rows],
-            test,
-            self.led[rows],
-            self.of_value[rows],
-        )
-
-    @staticmethod
-    def none() -> Proofs:
-        """Return an empty list of tests."""
-        empty = np.empty(0, np.int64)
-        test = Test(empty, empty, empty)
-        return Proofs(empty, empty, empty, test, np.empty(0), np.empty(0, np.bool_))
-
     @staticmethod
     def begun(
-        claim: Claim,
-        records: int,
-        owner: Codes,
-        low: Codes,
-        high: Codes,
-        t: Codes,
-        of_value: bool,
+        facts: PublicFacts, owner: Codes, low: Codes, high: Codes, t: Codes, of_value: bool
     ) -> list[Proofs]:
         """Return the tests that prove "at least t records" in each range."""
-        usual, second, twice = at_least(claim, records, t)
-        zero, flags = np.zeros(len(owner)), np.full(len(owner), of_value)
-        return [
-            Proofs(owner, low, high, usual, zero, flags),
-            Proofs(owner, low, high, second, zero, flags).take(twice),
-        ]
-
-    @staticmethod
-    def joined(parts: list[Proofs]) -> Proofs:
-        """Return several lists of tests as one."""
-        tests = [part.test for part in parts]
-        return Proofs(
-            np.concatenate([part.owner for part in parts]),
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            Test(
-                np.concatenate([test.threshold for test in tests]),
-                np.concatenate([test.yes for test in tests]),
-                np.concatenate([test.no for test in tests]),
-            ),
-            np.concatenate([part.led for part in parts]),
-            np.concatenate([part.of_value for part in parts]),
+        usual, second, twice = at_least(facts.claim, facts.records, t)
+        rest = owner, low, high, np.zeros(len(owner)), np.full(len(owner), of_value)
+        first, again = (
+            Proofs(test.threshold, test.yes, test.no, *rest) for test in (usual, second)
         )
+        return [first, again.some(twice)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +139,44 @@ class Speed:
 
     proof: float
     step: int
+
+
+class Paces:
+    """How fast tests between neighbouring counts are, on both sides of the noise.
+
+    Args:
+        facts: What is public.
+        epsilon: What an answer costs; None where no answer came back yet.
+    """
+
+    def __init__(self, facts: PublicFacts, epsilon: float | None) -> None:
+        self._reach = facts.claim.reach
+        if epsilon is None:
+            self._lower = self._upper = Speed(_UNKNOWN, Laws.of(facts.claim).first)
+        else:
+            self._lower, self._upper = (
+                speed(facts.claim, facts.records, upper, epsilon) for upper in (False, True)
+            )
+
+    @property
+    def step(self) -> int:
+        """How many answers make a good step, whatever the test."""
+        return max(self._lower.step, self._upper.step)
+
+    def proof(self, test: Test) -> Floats:
+        """Return how many nats an answer to each test gives when its claim is true.
+
+        The upper pace is that of tests that prove the noisier law, or, without noise zones,
+        the upper bit.
+        """
+        if not self._reach:
+            return np.full(len(test.yes), self._upper.proof)
+        noisier = test.threshold >= test.yes
+        return np.where(noisier, self._upper.proof, self._lower.proof)
+
+    def answers(self, test: Test, gap: Floats, least: int, most: int | Codes) -> Codes:
+        """Return how many answers would about prove what lacks so many nats."""
+        return answers_for(gap, self.proof(test), share=_CAUTIOUS, least=least, most=most)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,1 @@
+"""Searches that carry beliefs from answer to answer, and prove what they find."""
