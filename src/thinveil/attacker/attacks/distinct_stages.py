@@ -10,15 +10,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.attacks.distinct_columns import Domain
-from thinveil.attacker.beliefs.arrays import (
-    CELLS,
-    Triple,
-    binned,
-    by_group,
-    joined,
-    levels,
-    summed,
-)
+from thinveil.attacker.beliefs.arrays import CELLS, Triple, binned, by_group, joined, levels, summed
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.engines.line_search import Frontiers
 from thinveil.attacker.engines.waves import Pace, Waves
@@ -26,14 +18,15 @@ from thinveil.attacker.fixed_order import shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
 _AT_FIRST: Final = 16  # the share of groups that are searched before anything is learned
-_FEWEST: Final = 48
+_FEWEST: Final = 48  # or so many, where that is more
 _WORTH: Final = 4  # a wave is at least such a part of the groups that are over
 _LATE: Final = 8  # a wave is learned from without the last of so many
 _RENEW: Final = 0.08  # predictions are renewed when so much more is known
 _GUESS: Final = 0.5  # how often every value seems to have been seen before the first time
-_LEAST: Final = 1e-9
+_LEAST: Final = 1e-9  # no group is expected to have fewer records, no value to be less likely
+_ROUNDS: Final = 6  # of expectation and maximisation, for the records of groups
 _SMALL: Final = 2.0  # groups with fewer records are likely to have their likeliest value only
-_SWIFT: Final = 0.25
+_SWIFT: Final = 0.25  # how much of the logarithm of a gap is believed at once
 _EXPECTED: Final = 12.0  # a line that seems to hold more values is shared out
 
 
@@ -79,27 +72,20 @@ class Stage(Frontiers):
         seen: Floats,
     ) -> None:
         groups, values = len(rates), len(domain.steps)
-        one = np.ones(groups)
-        super().__init__(
-            np.arange(groups),
-            np.zeros(groups, np.int64),
-            np.full(groups, values),
-            np.ones(groups, np.bool_),
-            one,
-            1 / np.maximum(rates, _LEAST),
-        )
+        zero, one, known = np.zeros(groups, np.int64), np.ones(groups), np.ones(groups, np.bool_)
+        end, trials = np.full(groups, values), 1 / np.maximum(rates, _LEAST)
+        super().__init__(np.arange(groups), zero, end, known, one, trials)
         self.domain, self.bits = domain, 0.0
         self.most = values  # so many values of a group are enough
         self._contexts, self._rates, self._spare, self._unions = contexts, rates, spare, unions
-        self._values = values
-        self._seen = _GUESS + seen
+        self._values, self._seen = values, _GUESS + seen
         self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
-        self._start = np.zeros(groups, np.int64)
-        self.down = np.zeros(groups, np.bool_)
+        self._start = zero.copy()  # the place of the value that each line begins with
+        self.down = ~known  # whether lines go from the last value to the first
         self.groups = Waves(shuffled(groups), Pace(max(groups // _AT_FIRST, _FEWEST)), late=_LATE)
-        self._many = np.zeros(groups, np.int64)
+        self._many = zero.copy()  # values found of each group
         self._found: list[Triple] = []
-        self._last = np.zeros(groups, np.int64)  # where the value found last in a line ends
+        self._last = zero.copy()  # where the value found last in a line ends
         self._size = np.clip(np.log2(np.maximum(rates, _LEAST)) / 1.5 + 5, 0, 7).astype(np.int64)
         self._open = np.ones(groups, np.int64)  # lines of each group that are not over
 
@@ -125,6 +111,10 @@ class Stage(Frontiers):
             place = np.where(share == top[self._cell[:-1]], np.arange(self._values), self._values)
             self._top, self._top_share = np.minimum.reduceat(place, first), top
 
+    def _ends(self, cell: Codes) -> tuple[Floats, Floats]:
+        """Return how often values before and up to the end of cells were seen."""
+        return self._cumulated[self._edge[cell]], self._cumulated[self._edge[cell + 1]]
+
     def _sum(self, rows: Codes, place: Codes) -> Floats:
         """Return how likely a value before a place is."""
         rows, cell = self.owner[rows], self._cell[place]
@@ -133,10 +123,7 @@ class Stage(Frontiers):
             inner = place > self._edge[cell]
             if inner.any():
                 rows, place, cell = rows[inner], place[inner], cell[inner]
-                start, end = (
-                    self._cumulated[self._edge[cell]],
-                    self._cumulated[self._edge[cell + 1]],
-                )
+                start, end = self._ends(cell)
                 share = (self._cumulated[place] - start) / (end - start)
                 below[inner] += share * (self._table[rows, cell + 1] - below[inner])
         return below
@@ -151,7 +138,7 @@ class Stage(Frontiers):
             low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
         if not self._coarse:
             return low
-        start, end = self._cumulated[self._edge[low]], self._cumulated[self._edge[low + 1]]
+        start, end = self._ends(low)
         below = self._table[rows, low]
         inside = np.maximum(self._table[rows, low + 1] - below, 1e-12)
         target = start + np.clip((mass - below) / inside, 0, 1) * (end - start)
@@ -212,7 +199,7 @@ class Stage(Frontiers):
         room = pace.room(pace.over // _WORTH)
         if not self.groups.waiting or not room:
             return self.owner[:0]
-        if self._coarse and self._table.shape[1] == 2 and self.groups.begun:
+        if self._coarse and self._table.shape[1] == 2 and self.groups.members:
             if pace.flying:
                 return self.owner[:0]
             self._learn_cells()
@@ -306,10 +293,7 @@ class Stage(Frontiers):
         return left
 
     def _close(self, rows: Codes) -> None:
-        """Note which groups are over; a wave is learned from when nearly all of it is.
-
-        Values with short ways are found first: half a wave would not be typical.
-        """
+        """Note which groups are over; a wave is learned from when nearly all of it is."""
         group = self.owner[rows[self.low[rows] >= self.end[rows]]]
         np.subtract.at(self._open, group, 1)
         done = np.unique(group)
@@ -326,9 +310,8 @@ class Stage(Frontiers):
         np.add.at(self._seen, place, 1.0)
         self._mixer.learn(group, self._cell[place], np.ones(len(group), np.int64))
         mine, number = np.unique(group, return_inverse=True)
-        prior = self._rates[mine]
-        rate = prior.copy()
-        for _ in range(6):
+        prior = rate = self._rates[mine]
+        for _ in range(_ROUNDS):
             here = rate[number] * chance
             records = np.bincount(number, here / -np.expm1(-np.maximum(here, _LEAST)))
             rate = (1 + records) / (1 / np.maximum(prior, _LEAST) + 1)
@@ -336,10 +319,7 @@ class Stage(Frontiers):
 
     def results(self) -> tuple[Codes, Codes, Floats]:
         """Return group, place and rate of all that was found in groups that are over."""
-        held = [
-            (group, place, chance * self._rates[group])
-            for group, place, chance in self.groups.left()
-        ]
+        held = [(mine, place, p * self._rates[mine]) for mine, place, p in self.groups.left()]
         group, place, rate = by_group([*self._found, *held])
         done = self.closed[group]
         return group[done], place[done], rate[done]

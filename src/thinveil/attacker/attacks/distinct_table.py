@@ -1,11 +1,11 @@
 """Which records exist, found with as few answers as beliefs allow (Bootstrap DP).
 
-An answer tells none, some or all. First come the values of all columns (`domains`); after that
-only values that occur are looked for. Then each attribute is found in all groups of records that
-agree on the attributes before it, each group a line (`frontiers`). Groups that are over teach how
+An answer tells none, some or all. First come the values of all columns (`distinct_columns`);
+after that only values that occur are looked for. Then each attribute is found in all groups of
+records that agree so far, each group a line (`line_search`). Groups that are over teach how
 likely each value is beside others, and how many values to expect: the number of records is
 public, so the fewer of them are not accounted for by the groups, the surer it is that a group
-holds one. The thrifty form asks about many groups at once (`pools`).
+holds one. The thrifty form asks about many groups at once (`group_testing`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,15 +21,16 @@ from thinveil.attacker.attacks.distinct_columns import Domain, domains
 from thinveil.attacker.attacks.distinct_searches import limited, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
 from thinveil.attacker.attacks.groups import Groups
-from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
+from thinveil.attacker.attacks.learned_table import least_telling_first
+from thinveil.attacker.attacks.table import column_found, nothing_of
 from thinveil.attacker.attacks.witness_cut import Cut, find_cut
-from thinveil.attacker.beliefs.arrays import LEVELS
+from thinveil.attacker.beliefs.arrays import LEVELS, summed
 from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
 from thinveil.attacker.fixed_order import shuffled
-from thinveil.attacker.terms import ABOVE, BELOW, Attack, axes_of
+from thinveil.attacker.terms import ABOVE, BELOW, Attack, Axis, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 
@@ -118,25 +119,36 @@ def table(
     care = care or Care()
     nothing = nothing_of(facts, widths)
     if facts.policies.cache and not facts.claim.reads_exactly:
-        thrifty = False  # new words are found for single boxes only (`wording.varied`)
-    cut = None
-    if facts.claim.hides_direction:
-        cut = yield from find_cut(facts, care, lambda: nothing)
-    axes = yield from limited(facts, axes_of(facts, widths), cut, care, lambda: nothing)
+        thrifty = False  # new words are found for single boxes only (`rephrasing.varied`)
+    axes, cut = yield from _begun(facts, axes_of(facts, widths), care, lambda: nothing)
     known = yield from domains(
         facts, axes, cut, care, lambda _, done: About("values", 0.1 * done, lambda: nothing)
     )
-    seen = yield from _pilot(
-        facts, known, care, lambda: About("what is frequent", 0.1, lambda: nothing)
-    )
-    ordered = _ordered(known, seen, order, cut)
+    pilot = About("what is frequent", 0.1, lambda: nothing)
+    seen = yield from _pilot(facts, known, care, pilot)
+    bits = {column: entropy(mine) for column, mine in seen.items()}
+    axes = least_telling_first(axes, order, bits)
+    if cut is not None:  # the column that splits the table comes first
+        axes.sort(key=lambda axis: axis.column != cut.column)
+    by_column = {each.axis.column: each for each in known}
+    ordered = [by_column[axis.column] for axis in axes]
     records = _Known(ordered, facts.records, cut)
-    for depth, domain in enumerate(ordered[1:], 1):
-        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[domain.axis.column].name}"
+    for domain in ordered[1:]:
         stage = records.stage(domain, seen[domain.axis.column], thrifty)
-        yield from _search(facts, stage, records, label, care, thrifty)
+        yield from _search(facts, stage, records, care, thrifty)
         records.take(stage)
     return records.found()
+
+
+def _begun(
+    facts: PublicFacts, axes: list[Axis], care: Care, so_far: Callable[[], Any]
+) -> Attack[tuple[list[Axis], Cut | None]]:
+    """Return axes with limits, and a cut where the mechanism makes one necessary."""
+    cut = None
+    if facts.claim.hides_direction:
+        cut = yield from find_cut(facts, care, so_far)
+    axes = yield from limited(facts, axes, cut, care, so_far)
+    return axes, cut
 
 
 def columns(
@@ -148,10 +160,7 @@ def columns(
     """Find the distinct values of columns, learning how dense they lie."""
     care = care or Care()
     axes = [axes_of(facts, widths)[each] for each in wanted]
-    cut = None
-    if facts.claim.hides_direction:
-        cut = yield from find_cut(facts, care, lambda: None)
-    axes = yield from limited(facts, axes, cut, care, lambda: None)
+    axes, cut = yield from _begun(facts, axes, care, lambda: None)
     known = yield from domains(
         facts,
         axes,
@@ -177,23 +186,6 @@ def _columns_found(known: Sequence[Domain]) -> ColumnsFound:
     )
 
 
-def _ordered(
-    known: Sequence[Domain],
-    seen: dict[int, Floats],
-    order: Sequence[int] | None,
-    cut: Cut | None,
-) -> list[Domain]:
-    """Sort attributes as the user says, the rest by what they tell; a cut's comes first."""
-    by_column = {each.axis.column: each for each in known}
-    axes = in_order([each.axis for each in known], order)
-    first = len(order or ())
-    rest = sorted(axes[first:], key=lambda axis: entropy(seen[axis.column]))
-    ordered = [by_column[axis.column] for axis in (*axes[:first], *rest)]
-    if cut is not None:
-        ordered.sort(key=lambda one: one.axis.column != cut.column)
-    return ordered
-
-
 def entropy(seen: Floats) -> float:
     """Estimate the bits of a value from a few that were seen, and the number of values there are.
 
@@ -213,7 +205,7 @@ def entropy(seen: Floats) -> float:
 
 
 def _pilot(
-    facts: PublicFacts, known: Sequence[Domain], care: Care, about: Callable[[], About]
+    facts: PublicFacts, known: Sequence[Domain], care: Care, about: About
 ) -> Attack[dict[int, Floats]]:
     """Look at a few records to see what is frequent.
 
@@ -235,47 +227,32 @@ def _pilot(
     ]
     for stage in stages:
         stage.most = _FEW
-    open_rows = [stage.owner[:0] for stage in stages]
+    left = {stage: stage.owner[:0] for stage in stages}
     while any(stage.running for stage in stages):
-        parts = []
-        for place_of, stage in enumerate(stages):
-            open_rows[place_of] = np.concatenate([open_rows[place_of], stage.advance()])
-            if len(rows := open_rows[place_of]):
-                parts.append(_batch(cells, stage, np.arange(len(rows) + 1), rows, about()))
-        if not parts:
+        left = {stage: np.concatenate([rows, stage.advance()]) for stage, rows in left.items()}
+        asked = {stage: rows for stage, rows in left.items() if len(rows)}
+        if not asked:
             continue
-        zone = yield from zones_of(facts, _together(parts), care)
-        for place_of, stage in enumerate(stages):
-            if len(rows := open_rows[place_of]):
-                mine, zone = zone[: len(rows)], zone[len(rows) :]
-                open_rows[place_of] = stage.tell(rows, mine != BELOW, mine == ABOVE)
+        parts = [_boxes(stage, rows)[0] for stage, rows in asked.items()]
+        cell, column, low, high = np.hstack(parts)
+        batch = QueryBatch(cells, cell, column, low, high, np.zeros_like(cell), about=about)
+        zone = yield from zones_of(facts, batch, care)
+        for stage, rows in asked.items():
+            mine, zone = zone[: len(rows)], zone[len(rows) :]
+            left[stage] = stage.tell(rows, mine != BELOW, mine == ABOVE)
     for stage in stages:  # a value of nearly all groups is more frequent than it was seen
         here = np.bincount(stage.results()[1], minlength=len(stage.domain.steps))
         seen[stage.domain.axis.column] = -many * np.log1p(-here / (many + 0.5))
     return seen
 
 
-def _together(parts: Sequence[QueryBatch]) -> QueryBatch:
-    """Return batches about single boxes of the same cells as one."""
-    return QueryBatch(
-        parts[0].cells,
-        np.concatenate([part.cell for part in parts]),
-        np.concatenate([part.column for part in parts]),
-        np.concatenate([part.low for part in parts]),
-        np.concatenate([part.high for part in parts]),
-        np.concatenate([part.threshold for part in parts]),
-        about=parts[0].about,
-    )
-
-
 def _search(
-    facts: PublicFacts, stage: Stage, known: _Known, label: str, care: Care, thrifty: bool
+    facts: PublicFacts, stage: Stage, known: _Known, care: Care, thrifty: bool
 ) -> Attack[None]:
     """Find one attribute in all groups."""
-    cells = known.cells()
+    cells, depth, of = known.cells(), known.groups.depth, len(facts.schema)
+    label = f"attribute {depth + 1} of {of}: {facts.schema[stage.domain.axis.column].name}"
     pools = Pools(MOST_BOXES // 2 if thrifty else 1)
-    of = len(facts.schema)
-    look = partial(known.found, stage)
     while stage.running:
         pools.add(stage.advance())
         if not len(pools):
@@ -283,14 +260,18 @@ def _search(
         offsets, rows = pools.questions(stage.chance, known.side[stage.owner], thrifty)
         if not len(rows):
             offsets, rows = pools.questions(stage.chance, known.side[stage.owner], False)
-        done = (known.groups.depth + stage.done) / of
-        batch = _batch(cells, stage, offsets, rows, About(label, 0.1 + 0.9 * done, look))
+        (cell, column, low, high), sizes = _boxes(stage, rows)
+        none = np.zeros(len(offsets) - 1, np.int64)
+        ends = None if len(cell) == len(none) else summed(sizes)[offsets]
+        done = 0.1 + 0.9 * (depth + stage.done) / of
+        about = About(label, done, partial(known.found, stage))
+        batch = QueryBatch(cells, cell, column, low, high, none, offsets=ends, about=about)
         zone = yield from zones_of(facts, batch, care)
         pools.add(stage.tell(*pools.learn(zone != BELOW, zone == ABOVE)))
 
 
-def _batch(cells: Cells, stage: Stage, offsets: Codes, rows: Codes, about: About) -> QueryBatch:
-    """Ask whether groups have anything up to where they are cut."""
+def _boxes(stage: Stage, rows: Codes) -> tuple[Codes, Codes]:
+    """Return boxes (group, column, low, high) up to where lines are cut, and how many each has."""
     first = stage.places(rows, stage.low[rows])
     last = stage.places(rows, stage.cut[rows] - 1)
     down = stage.down[stage.owner[rows]]
@@ -299,18 +280,8 @@ def _batch(cells: Cells, stage: Stage, offsets: Codes, rows: Codes, about: About
     sizes = 1 + wrap
     box = np.repeat(np.arange(len(rows)), sizes)
     second = np.concatenate([[False], box[1:] == box[:-1]])
-    begin, stop = first[box], last[box]
-    split = wrap[box]
-    stop = np.where(split & ~second, len(stage.domain.steps) - 1, stop)
-    begin = np.where(second, 0, begin)
-    ends = np.concatenate([[0], np.cumsum(sizes)])[offsets]
-    return QueryBatch(
-        cells,
-        stage.owner[rows][box],
-        np.full(len(box), stage.domain.axis.column),
-        stage.domain.low(begin),
-        stage.domain.high(stop),
-        np.zeros(len(offsets) - 1, np.int64),
-        offsets=None if len(box) == len(offsets) - 1 else ends,
-        about=about,
-    )
+    begin = np.where(second, 0, first[box])
+    stop = np.where(wrap[box] & ~second, len(stage.domain.steps) - 1, last[box])
+    column = np.full(len(box), stage.domain.axis.column)
+    low, high = stage.domain.low(begin), stage.domain.high(stop)
+    return np.stack([stage.owner[rows][box], column, low, high]), sizes

@@ -81,12 +81,8 @@ class Groups:
     ) -> Groups:
         """Return the groups that the values found of the next attribute make of these.
 
-        Args:
-            group: For each new group, which one it comes from.
-            code: Its value.
-            size: Its records.
-            context: The level of its value, where that may predict others.
-            bits: What all this was worth.
+        Each new group has the group that it comes from, the code of its value, its size and
+        perhaps, where that may predict others, the level of its value as a context.
         """
         contexts = [each[group] for each in self.contexts]
         return replace(
@@ -99,12 +95,9 @@ class Groups:
         )
 
     def joined(self, others: Groups, rows: Codes, sizes: Codes | None = None) -> Groups:
-        """Return these groups and some others, of which fewer attributes may have been searched.
+        """Return these groups and some rows of others, perhaps searched for fewer attributes.
 
-        Args:
-            others: The other groups.
-            rows: Which of them.
-            sizes: How many of their records are meant, where not all are.
+        Sizes say how many of their records are meant, where not all are.
         """
         rest = np.zeros((len(rows), self.depth - others.depth), np.int64)
         more = others.sizes[rows] if sizes is None else sizes
@@ -139,12 +132,7 @@ def codes_of(axis: Axis, place: Codes) -> Codes:
 
 
 class Tree:
-    """Groups as they are thought to be, and those that they came from.
-
-    Args:
-        axes: The attributes in the order in which they are searched.
-        records: How many records there are.
-    """
+    """Groups as they are thought to be, those that they came from, and which ones are lost."""
 
     def __init__(self, axes: Sequence[Axis], records: int) -> None:
         self.groups = Groups.whole(axes, [records], bits=())

@@ -18,14 +18,14 @@ from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import levels
-from thinveil.attacker.engines.histograms import Histogram, histograms
+from thinveil.attacker.engines.histograms import histograms
 from thinveil.attacker.engines.stages import Stage
 from thinveil.attacker.engines.unions import Thrift, ThriftyColumns, ThriftyStage
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
 from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Rules, Values, axes_of
+from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, QueryBatch
 
@@ -61,16 +61,18 @@ def table(
         lambda done, _: About("histograms", 0.1 * done, lambda: nothing),
         None if thrift is None else ThriftyColumns(rules, axes, thrift),
     )
-    ordered = _by_entropy(known, order)
-    groups = Groups.whole([each.axis for each in ordered], [rules.n], bits=())
-    for depth, histogram in enumerate(ordered):
-        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[histogram.axis.column].name}"
+    by_column = {each.axis.column: each for each in known}
+    bits = {column: each.entropy for column, each in by_column.items()}
+    axes = least_telling_first(axes, order, bits)
+    groups = Groups.whole(axes, [rules.n], bits=())
+    for axis in axes:
+        histogram = by_column[axis.column]
         sizes, contexts = groups.sizes, list(groups.contexts)
         if thrift is None:
             stage = Stage(rules, histogram, sizes, contexts)
         else:
             stage = ThriftyStage(rules, histogram, sizes, contexts, thrift)
-        yield from _search(facts, stage, groups, label, care)
+        yield from _search(facts, stage, groups, care)
         groups = _split(groups, stage)
     return groups.table()
 
@@ -113,13 +115,12 @@ def columns(
     )
 
 
-def _by_entropy(known: Sequence[Histogram], order: Sequence[int] | None) -> list[Histogram]:
-    """Sort attributes as the user says, the rest by what they tell, least first."""
-    by_column = {each.axis.column: each for each in known}
-    axes = in_order([each.axis for each in known], order)
-    first = len(order or ())
-    rest = sorted((by_column[axis.column] for axis in axes[first:]), key=lambda one: one.entropy)
-    return [by_column[axis.column] for axis in axes[:first]] + rest
+def least_telling_first(
+    axes: Sequence[Axis], order: Sequence[int] | None, bits: dict[int, float]
+) -> list[Axis]:
+    """Sort attributes as the user says, the rest by what their columns tell, least first."""
+    ordered, first = in_order(axes, order), len(order or ())
+    return ordered[:first] + sorted(ordered[first:], key=lambda axis: bits[axis.column])
 
 
 def _split(groups: Groups, stage: Stage) -> Groups:
@@ -139,13 +140,11 @@ def _so_far(groups: Groups, stage: Stage) -> TableFound:
     return found.joined(groups, left, stage.groups.open[left]).table()
 
 
-def _search(
-    facts: PublicFacts, stage: Stage, groups: Groups, label: str, care: Care
-) -> Attack[None]:
+def _search(facts: PublicFacts, stage: Stage, groups: Groups, care: Care) -> Attack[None]:
     """Find one attribute in all groups."""
-    cells = groups.cells()
-    axis = stage.histogram.axis
-    of = len(facts.schema)
+    cells, depth, of = groups.cells(), groups.depth, len(groups.axes)
+    histogram = stage.histogram
+    label = f"attribute {depth + 1} of {of}: {facts.schema[histogram.axis.column].name}"
     look = partial(_so_far, groups, stage)
     while stage.running:
         stage.advance()
@@ -153,16 +152,15 @@ def _search(
             continue
         offsets, nodes, threshold = stage.unions()
         owner, first, end = stage.spans(nodes)
-        done = (groups.depth + stage.done) / of
         batch = QueryBatch(
             cells,
             owner,
-            np.full(len(nodes), axis.column),
-            stage.histogram.cuts(first),
-            stage.histogram.cuts(end),
+            np.full(len(nodes), histogram.axis.column),
+            histogram.cuts(first),
+            histogram.cuts(end),
             threshold,
             offsets=offsets,
-            about=About(label, 0.1 + 0.9 * done, look),
+            about=About(label, 0.1 + 0.9 * (depth + stage.done) / of, look),
         )
         zone = yield from zones_of(facts, batch, care)
         stage.learn(zone)

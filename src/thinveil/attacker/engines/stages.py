@@ -154,19 +154,15 @@ class Stage(Splits):
         return cut, (below[cut] - start) / np.maximum(whole, 1)
 
     def settle(self, nodes: Codes) -> None:
-        """Note records whose value is found; a wave is learned from when all of it is over.
-
-        Values with short ways are found first: half a wave would not be typical.
-        """
+        """Note records whose value is found; a wave is learned from when all of it is over."""
         owner, value, size = self.owner[nodes], self.first[nodes], self.size[nodes]
         np.subtract.at(self._left, value, size)
         self.records.end(int(size.sum()))
         self._below = summed(self._left)
         self.groups.hold(owner, value, size)
         for wave in self.groups.end(owner, size):
-            found = self.groups.take(wave)
+            group, place, many = found = self.groups.take(wave)
             self._found.append(found)
-            group, place, many = found
             self.mixer.learn(group, self._cell[place], many)
             np.subtract.at(self._later, place, many)
             self._waves = summed(self._later)

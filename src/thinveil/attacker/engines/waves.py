@@ -25,10 +25,7 @@ def large(sizes: Codes) -> Flags:
 
 
 def turns(rank: Codes) -> Codes:
-    """Return the order of groups: high ranks first, the rest mixed, so that early ones are typical.
-
-    Mixing is a fixed shuffle: the same groups always come in the same order.
-    """
+    """Return an order of groups: high ranks first, others mixed, so that early ones are typical."""
     mixed = shuffled(len(rank))
     return mixed[np.argsort(-rank[mixed], kind="stable")]
 
@@ -83,18 +80,13 @@ class Waves:
         self._wave = np.full(len(self.open), -1)
         self._left: list[int] = []  # the records of each wave that are not over
         self._enough: list[int] = []  # and how many of them are not waited for
-        self.members: list[Codes] = []
+        self.members: list[Codes] = []  # of each wave
         self.held: list[list[Triple]] = []  # findings of each wave that were not learned from
 
     @property
     def waiting(self) -> bool:
         """Whether anybody has not begun yet."""
         return self._next < len(self._order)
-
-    @property
-    def begun(self) -> bool:
-        """Whether anybody has begun."""
-        return self._next > 0
 
     def upto(self, records: int, most: int | None = None) -> int:
         """Return how many of the next have no more than so many records, at least one."""
