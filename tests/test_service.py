@@ -3,6 +3,7 @@
 import json
 import logging
 import random
+import re
 import resource
 import signal
 import socket
@@ -13,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fractions import Fraction
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -22,7 +24,9 @@ from bench.soaks.openapi import fuzz
 import thinveil
 from services import Process, asking, question, served
 from thinveil.commands.main import run as command
+from thinveil.curator.service import openapi
 from thinveil.curator.service.app import Settings
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import LedgerError
 from thinveil.language.policies import Policies
 from thinveil.language.schema import Grid, Schema
@@ -344,6 +348,22 @@ def test_the_manual_works_without_the_rest_of_the_world(service):
     document = service.client.get("/openapi.json").json()
     assert set(document["paths"]) == {"/facts", "/answers", "/ledger", "/health"}
     assert "salary" not in json.dumps(document)  # what the table is about needs a token
+
+
+def test_the_json_in_the_docs_is_what_a_service_says(tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "service.md").read_text("utf-8")
+    facts, reply = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    [question] = re.findall(r"-d '(.*?)'\n", page, re.DOTALL)
+    openapi.Facts.model_validate(facts)
+    openapi.Answers.model_validate(reply)
+    public = facts_from_plain(facts)
+    table = Dataset(public.schema, np.array([[31, 0], [57, 2], [44, 1]]))
+    with served(table, public.claim, tmp_path, {"analyst": "1"}) as service:
+        assert {**service.get("/facts").json(), "service": facts["service"]} == facts
+        given = service.ask(json.loads(question)).json()
+    assert given["answers"][0] == reply["answers"][0]  # far from every count, so without noise
+    assert len(given["answers"][1]) == len(reply["answers"][1])
+    assert {**given, "answers": reply["answers"]} == reply
 
 
 def test_generated_requests_get_documented_replies(tmp_path):

@@ -12,35 +12,27 @@ No answer, error, header or line of the log holds anything of a request but its 
 import asyncio
 import json
 import logging
-import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from thinveil.curator.service import openapi as interface
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import Analyst, Bucket, who_has
 from thinveil.curator.service.page import page_of
-from thinveil.errors import (
-    BudgetError,
-    BudgetSpent,
-    FieldError,
-    KeyTaken,
-    LedgerError,
-    MissingExtra,
-    QueryError,
-    ThinveilError,
-    TooLarge,
-)
+from thinveil.curator.service.refusals import KINDS, Refusal, refusal_of
+from thinveil.errors import BudgetSpent, LedgerError, MissingExtra, ThinveilError
 from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.arrow import MEDIA_TYPE
 from thinveil.language.wire.facts import facts_to_plain
 from thinveil.language.wire.json import Asked, Limits, Reply
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 LARGEST_BATCH: Final = 1_000_000
 LARGEST_BODY: Final = 64 * 2**20
@@ -76,55 +68,6 @@ class Settings:
     rate: float = RATE
     waiting: int = WAITING
     body_seconds: float = BODY_SECONDS
-
-
-class Refusal(Exception):
-    """A request that gets an error instead of an answer."""
-
-    def __init__(
-        self,
-        status: int,
-        message: str = "",
-        *,
-        kind: str = "",
-        field: str | None = None,
-        left: float | None = None,
-        retry: float = 0.0,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        usual, sentence = interface.KINDS[status]
-        super().__init__(message or sentence)
-        self.status = status
-        self.content = {
-            "error": {
-                "kind": kind or usual,
-                "message": message or sentence,
-                "field": field,
-                "left": left,
-            }
-        }
-        self.headers = dict(headers or {})
-        if retry:
-            self.headers["Retry-After"] = str(max(1, math.ceil(retry)))
-
-
-def refusal_of(error: ThinveilError, left: float | None = None) -> Refusal:
-    """Say over HTTP what went wrong."""
-    if isinstance(error, TooLarge):
-        return Refusal(413, str(error))
-    if isinstance(error, KeyTaken):
-        return Refusal(409, str(error), field="key")
-    if isinstance(error, FieldError):
-        return Refusal(422, str(error), field=error.field)
-    if isinstance(error, QueryError):
-        return Refusal(422, str(error), field="questions")
-    if isinstance(error, BudgetSpent):
-        return Refusal(402, str(error), left=left)
-    if isinstance(error, BudgetError):
-        return Refusal(422, str(error), kind="epsilon", field="epsilon")
-    if isinstance(error, MissingExtra):
-        return Refusal(415, "this service speaks no Arrow: send JSON")
-    return Refusal(503, retry=2)
 
 
 @dataclass(slots=True)
@@ -252,29 +195,14 @@ def app_of(
         MissingExtra: FastAPI is not installed.
     """
     try:
-        from fastapi import FastAPI, Request
-        from fastapi.responses import HTMLResponse, JSONResponse, Response
-        from starlette.exceptions import HTTPException
-        from starlette.requests import ClientDisconnect
+        from fastapi import FastAPI
+
+        from thinveil.curator.service import openapi as interface
     except ImportError:
         raise MissingExtra("A service", "service") from None
     settings = settings or Settings()
-    schema = accounts.facts.schema
-    limits = Limits.of(schema, settings.largest_batch, settings.largest_body)
+    limits = Limits.of(accounts.facts.schema, settings.largest_batch, settings.largest_body)
     door = _Door(accounts, settings, limits, worker or curators_thread())
-    facts = {
-        "service": accounts.ledger.service,
-        "format": 1,
-        **facts_to_plain(accounts.facts),
-        "limits": {
-            "largest_batch": limits.answers,
-            "largest_boxes": limits.boxes,
-            "largest_body": limits.body,
-            "largest_json": limits.json,
-            "largest_pairs": limits.pairs,
-            "arrow": find_spec("pyarrow") is not None,
-        },
-    }
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -290,6 +218,20 @@ def app_of(
         redoc_url=None,
         lifespan=lifespan,
     )
+    describe = app.openapi
+    app.openapi = lambda: interface.described(describe())  # type: ignore[method-assign]
+    _add_errors(app)
+    _add_routes(app, door)
+    app.add_middleware(_Guard)
+    return app
+
+
+def _add_errors(app: "FastAPI") -> None:
+    """Say in one form what goes wrong, wherever that is."""
+    from fastapi import Request
+    from fastapi.responses import JSONResponse, Response
+    from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
 
     def refused(error: Refusal) -> Response:
         return JSONResponse(error.content, error.status, error.headers)
@@ -305,16 +247,46 @@ def app_of(
 
     @app.exception_handler(HTTPException)
     async def elsewhere(request: Request, error: HTTPException) -> Response:
-        status = error.status_code if error.status_code in interface.KINDS else 404
+        status = error.status_code if error.status_code in KINDS else 404
         return refused(Refusal(status, headers=error.headers))
 
-    common: dict[str, Any] = {"openapi_extra": {"security": [{"token": []}]}}
+
+def _facts(door: _Door) -> dict[str, Any]:
+    """Return what is public, once and for all."""
+    from thinveil.curator.service import openapi as interface
+
+    plain = {
+        "service": door.accounts.ledger.service,
+        "format": 1,
+        **facts_to_plain(door.accounts.facts),
+        "limits": {
+            "largest_batch": door.limits.answers,
+            "largest_boxes": door.limits.boxes,
+            "largest_body": door.limits.body,
+            "largest_json": door.limits.json,
+            "largest_pairs": door.limits.pairs,
+            "arrow": find_spec("pyarrow") is not None,
+        },
+    }
+    interface.Facts.model_validate(plain)
+    return plain
+
+
+def _add_routes(app: "FastAPI", door: _Door) -> None:
+    """Say what there is to be asked, and who does it."""
+    from fastapi import Request
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+    from thinveil.curator.service import openapi as interface
+
+    facts = _facts(door)
+    token: dict[str, Any] = {"security": [{"token": []}]}
 
     @app.get(
         "/facts",
         summary="What is public: size, attributes, mechanism, policies, limits.",
-        responses=interface.responses("Facts", 401, 429),
-        **common,
+        responses=interface.responses(interface.Facts, 401, 429),
+        openapi_extra=token,
     )
     async def get_facts(request: Request) -> Response:
         door.admit(request.headers.get("authorization"))
@@ -324,9 +296,9 @@ def app_of(
         "/answers",
         summary="Answer a batch of questions, and charge for it once.",
         responses=interface.responses(
-            "Answers", 401, 402, 408, 409, 413, 415, 422, 429, 503, arrow=True
+            interface.Answers, 401, 402, 408, 409, 413, 415, 422, 429, 503, arrow=True
         ),
-        openapi_extra={"security": [{"token": []}], "requestBody": interface.body()},
+        openapi_extra={**token, "requestBody": interface.body()},
     )
     async def post_answers(request: Request) -> Response:
         analyst = door.admit(request.headers.get("authorization"))
@@ -340,49 +312,32 @@ def app_of(
     @app.get(
         "/ledger",
         summary="Your own budget, and what was spent of it.",
-        responses=interface.responses("Ledger", 401, 429, 503),
-        **common,
+        responses=interface.responses(interface.Ledger, 401, 429, 503),
+        openapi_extra=token,
     )
     async def get_ledger(request: Request) -> Response:
         analyst = door.admit(request.headers.get("authorization"))
         try:
-            now = await door.work(lambda: accounts.statement(analyst))
+            now = await door.work(lambda: door.accounts.statement(analyst))
         except LedgerError as error:
             raise refusal_of(error) from None
         figures = {"budget": now.budget, "spent": now.spent, "left": now.left}
-        return JSONResponse(
-            {
-                **{name: float(value) for name, value in figures.items()},
-                "batches": now.batches,
-                "answers": now.answers,
-                "exact": {name: str(value) for name, value in figures.items()},
-            }
-        )
+        exact = interface.Exactly(**{name: str(value) for name, value in figures.items()})
+        rounded = {name: float(value) for name, value in figures.items()}
+        ledger = interface.Ledger(**rounded, batches=now.batches, answers=now.answers, exact=exact)
+        return JSONResponse(ledger.model_dump())
 
     @app.get(
         "/health",
         summary="Whether the service is up; needs no token.",
-        responses=interface.responses("Health"),
+        responses=interface.responses(interface.Health),
     )
     async def get_health() -> Response:
-        return JSONResponse({"status": "ok", "recording": accounts.recording})
+        return JSONResponse(interface.Health(recording=door.accounts.recording).model_dump())
 
     @app.get("/docs", include_in_schema=False)
     async def get_docs() -> Response:
         return HTMLResponse(page_of(app.openapi()))
-
-    describe = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        document = describe()
-        parts = document.setdefault("components", {})
-        parts["schemas"] = interface.schemas(limits)
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
-    app.add_middleware(_Guard)
-    return app
 
 
 _Message = MutableMapping[str, Any]
@@ -422,7 +377,7 @@ class _Guard:
                 start = {
                     "type": "http.response.start",
                     "status": 500,
-                    "headers": [(b"content-type", interface.JSON.encode())],
+                    "headers": [(b"content-type", b"application/json")],
                 }
                 await watched(start)
                 await watched({"type": "http.response.body", "body": content})
