@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from thinveil.attacker.attacks import people as targeted
 from thinveil.attacker.attacks import table
-from thinveil.attacker.engines import hidden, linear, published
+from thinveil.attacker.engines import linear, published
 from thinveil.attacker.engines.coroutines import exceeds, reaches
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, row_loglik
@@ -336,7 +336,9 @@ def test_hidden_counts(n: int, k: int) -> None:
     rules = Rules(n, k, bounded=False, hidden=True)
     for most in range(n + 1):
         for c in range(most + 1):
-            found, asked = truthful(hidden.count(rules, 0, 1, most), partial(always, c), rules)
+            found, asked = truthful(
+                published.count_hidden(rules, 0, 1, most), partial(always, c), rules
+            )
             assert found == c
             assert asked <= c // (2 * k) + 2 * math.ceil(math.log2(2 * k)) + 3
             if most == n:

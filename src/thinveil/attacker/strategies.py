@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from thinveil.attacker.engines import counting, linear, published
+from thinveil.attacker.engines import linear, published
 from thinveil.attacker.engines.coroutines import exceeds, settled
 from thinveil.attacker.terms import Axis, Rules, Search, Values
 from thinveil.errors import TooManyQueries, UsageError
@@ -93,7 +93,9 @@ class Strategy:
 
 
 STRATEGIES: Final = {
-    "adaptive": Strategy("adaptive", counting.count, published.values, published.only, learns=True),
+    "adaptive": Strategy(
+        "adaptive", published.count_evenly, published.values, published.only, learns=True
+    ),
     "linear": Strategy(
         "linear", linear.count, linear.values, linear.only, estimate=linear.most_queries
     ),
@@ -103,7 +105,9 @@ STRATEGIES: Final = {
     "published": Strategy(
         "published", published.count, published.values, published.only, asks_twice=True
     ),
-    "thrifty": Strategy("thrifty", counting.count, published.values, published.only, learns=True),
+    "thrifty": Strategy(
+        "thrifty", published.count_evenly, published.values, published.only, learns=True
+    ),
 }
 """All strategies by name, sorted."""
 

@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2 as printed, with their errata mended (NOTES, erratum 10).
+"""Algorithms 1 and 2 as printed, with their errata mended (docs/errata.md, erratum 10).
 
 Mended: an always-false or always-true predicate gives 0 or n instead of k, and the column
 search ends when it reaches the lower bound, where the rest of the records must be.

@@ -1,13 +1,19 @@
-"""The paper's binary searches, to the last query (NOTES, section 3).
+"""The paper's binary searches, to the last query (its section on reconstruction).
 
 Written once for every group size: k = 0 is the unprotected search, in which no answer is
 ever noisy. No answer is remembered; a repeated question is asked and counted again. Trivial
 thresholds are skipped under protection and asked without it, as the paper counts them.
+
+An always-noisy mechanism shows whether an answer is noisier than usual, not on which side of
+the threshold the count lies (erratum 12). A threshold b is noisier for the 2k counts from
+b - k + 1 to b + k: a window. There, counts are found by looking through windows.
 """
 
 from __future__ import annotations
 
-from thinveil.attacker.engines import hidden
+import math
+
+from thinveil.attacker.engines.coroutines import reaches
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules, Search, Values, contradiction
 
 
@@ -19,7 +25,7 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     """
     n, k = rules.n, rules.k
     if rules.hidden:
-        return (yield from hidden.count(rules, low, high, most))
+        return (yield from count_hidden(rules, low, high, most))
     lo, hi = 0, min(most + max(k, 1), n)
     while lo <= hi:
         mid = (lo + hi) // 2
@@ -46,6 +52,66 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
         else:
             most = t
     return fewest
+
+
+def count_hidden(rules: Rules, low: int, high: int, most: int) -> Search[int]:
+    """Find the number of records in a range without direction, window after window."""
+    n, k = rules.n, rules.k
+    most = min(most, n)
+    start = 0
+    while start + 2 * k <= most:
+        if start + k > n:
+            break
+        if (yield low, high, start + k - 1) == NOISY:
+            most = start + 2 * k - 1
+            break
+        start += 2 * k
+    fewest = start
+    while fewest < most:
+        t = (fewest + most + 1) // 2
+        if (yield from reaches(rules, low, high, t, fewest)):
+            fewest = t
+        else:
+            most = t - 1
+    return fewest
+
+
+def count_evenly(rules: Rules, low: int, high: int, most: int) -> Search[int]:
+    """Find the number of records in a range that holds at most `most`, any being as likely.
+
+    Each threshold is the one whose three outcomes are most even.
+    """
+    if rules.hidden:
+        return (yield from count_hidden(rules, low, high, most))
+    k = rules.k
+    fewest, most = 0, min(most, rules.n)
+    while fewest < most:
+        b = _most_even(rules, fewest, most)
+        zone = yield low, high, b
+        if zone == BELOW:
+            most = min(most, b - k)
+        elif zone == NOISY:
+            fewest, most = max(fewest, b - k + 1), min(most, b + k)
+        else:
+            fewest = max(fewest, b + k + 1)
+        if fewest > most:
+            raise contradiction()
+    return fewest
+
+
+def _most_even(rules: Rules, fewest: int, most: int) -> int:
+    """Return the threshold that tells most of a count between two limits."""
+    n, k = rules.n, rules.k
+    middle = (fewest + most) // 2
+    tried = {min(max(middle + each, 0), n - 1) for each in (-k - 1, -k, -1, 0, k - 1, k)}
+
+    def told(b: int) -> float:
+        below = max(0, min(most, b - k) - fewest + 1)
+        above = max(0, most - max(fewest, b + k + 1) + 1)
+        parts = (below, above, most - fewest + 1 - below - above)
+        return -sum(part * math.log(part) for part in parts if part)
+
+    return max(sorted(tried), key=told)
 
 
 def values(rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
@@ -90,7 +156,7 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
                 hi = mid
         raise contradiction()
     if rules.hidden:
-        return (yield from hidden.largest(rules, start, min(top, every + 1), s))
+        return (yield from _largest_hidden(rules, start, min(top, every + 1), s))
     b = s - 1 - k
     while lo <= hi:
         mid = (lo + hi) // 2
@@ -101,6 +167,30 @@ def largest(rules: Rules, axis: Axis, start: int, top: int, s: int) -> Search[in
         else:
             lo = mid + 1
     raise contradiction()
+
+
+def _largest_hidden(rules: Rules, start: int, top: int, s: int) -> Search[int]:
+    """Find the largest value of s records, s > n - k, between start and top (not included).
+
+    First the smallest cut below which there are n - k records or more, by the last threshold
+    there is; above it, "not noisy" can only mean that all s are below.
+    """
+    n, k = rules.n, rules.k
+    low, high = start, top  # no record below low; all s below high
+    while high - low > 1:
+        cut = (low + high) // 2
+        if (yield start, cut, n - 1) == NOISY:
+            high = cut
+        else:
+            low = cut
+    low, high = high - 1, top
+    while high - low > 1:
+        cut = (low + high) // 2
+        if (yield start, cut, s - k - 1) == NOISY:
+            low = cut
+        else:
+            high = cut
+    return high - 1
 
 
 def only(rules: Rules, axis: Axis) -> Search[int]:
