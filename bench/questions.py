@@ -14,9 +14,9 @@ from bench.bars import Asked, Person
 from bench.figures import peak_memory, watch
 from bench.mechanisms import wrong_records
 from thinveil import Curator, Dataset, PublicFacts, audit, idp
-from thinveil.attacker.attacks import learned_people as people
-from thinveil.attacker.attacks import people as targeted
+from thinveil.attacker.attacks.table import Wish
 from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.findings import PeopleFound
 from thinveil.attacker.strategies import strategy_named
 from thinveil.attacker.terms import Attack
@@ -84,14 +84,13 @@ Making = Callable[[PublicFacts, list[Known], list[int]], Attack[PeopleFound]]
 def _making(name: str) -> Making:
     """Return what makes the attack of a strategy."""
     strategy = strategy_named(name)
-    if name == "published":
-        return lambda facts, known, wanted: targeted.attributes(
-            facts, strategy, known, wanted, assume_unique=True, shortcut=False
-        )
     thrift = Thrift() if name == "thrifty" else None
-    return lambda facts, known, wanted: people.attributes(
-        facts, strategy, known, wanted, assume_unique=True, thrift=thrift
-    )
+
+    def making(facts: PublicFacts, known: list[Known], wanted: list[int]) -> Attack[PeopleFound]:
+        wish = Wish(people=known, columns=wanted, alone=True, shortcut=False, thrift=thrift)
+        return strategy.attack("attribute", facts, Care(), wish)
+
+    return making
 
 
 def _attributes(

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from thinveil.attacker.attacks import learned_table as adaptive
-from thinveil.attacker.attacks import people as targeted
 from thinveil.attacker.attacks import table
-from thinveil.attacker.attacks.doubling import doubled
+from thinveil.attacker.engines import linear, published
+from thinveil.attacker.engines.coroutines import Kit
 from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.findings import PersonFound
@@ -43,6 +43,7 @@ from worlds import (
     one_column,
     ranges,
     rows_of,
+    shell,
     table_truth,
     values_of,
     worlds,
@@ -81,19 +82,19 @@ def table_attack(
     widths: dict[int, int] | None = None,
 ) -> Any:
     """The attack on the whole table that goes with a strategy."""
-    if not strategy.learns:
-        return table.table(facts, strategy, order, widths, force=True)
+    if not strategy.attacks:
+        return shell("dataset", facts, strategy, order=order, widths=widths, force=True)
     thrift = draw(thrifts()) if strategy is THRIFTY else None
-    return adaptive.table(facts, strategy, order, widths, thrift=thrift)
+    return adaptive.table(facts, order, widths, thrift=thrift)
 
 
 def columns_attack(
     facts: PublicFacts, strategy: Strategy, wanted: Any, widths: dict[int, int] | None = None
 ) -> Any:
     """The attack on columns that goes with a strategy."""
-    if strategy.learns:
-        return adaptive.columns(facts, strategy, wanted, widths)
-    return table.columns(facts, strategy, wanted, widths, force=True)
+    if strategy.attacks:
+        return adaptive.columns(facts, wanted, widths)
+    return shell("column", facts, strategy, columns=wanted, widths=widths, force=True)
 
 
 def widths_for(draw: st.DrawFn, schema: Schema) -> dict[int, int]:
@@ -217,7 +218,7 @@ def test_counts_are_exact(setting: tuple[World, Any], data: st.DataObject) -> No
         st.lists(st.sampled_from(range(len(world.dataset.schema))), unique=True, min_size=1)
     )
     box = {column: (data.draw(ends()), data.draw(ends())) for column in columns}
-    attack = table.count(world.facts, strategy, box, force=True)
+    attack = shell("count", world.facts, strategy, box=box, force=True)
     found, _ = watched_attack(attack, world)
     assert found.count == sum(inside(row, box) for row in rows_of(world.dataset))
 
@@ -229,7 +230,7 @@ def test_every_count_in_every_small_table(strategy: Any, k: int) -> None:
     for n in range(max(1, 2 * k), 2 * k + 6):
         for c in range(n + 1):
             world = World(one_column([1] * c + [0] * (n - c)), claim)
-            found, _ = watched_attack(table.count(world.facts, strategy, {0: (1, 2)}), world)
+            found, _ = watched_attack(shell("count", world.facts, strategy, box={0: (1, 2)}), world)
             assert found.count == c
 
 
@@ -237,7 +238,7 @@ def test_every_count_in_every_small_table(strategy: Any, k: int) -> None:
 @pytest.mark.parametrize("claim", [idp(), unprotected()], ids=["idp", "unprotected"])
 def test_the_six_incomes(strategy: Any, claim: Claim) -> None:
     world = World(one_column([5, 8, 15, 16, 17, 18]), claim)
-    found, _ = watched_attack(table.count(world.facts, strategy, {0: (1, 10)}), world)
+    found, _ = watched_attack(shell("count", world.facts, strategy, box={0: (1, 10)}), world)
     assert found.count == 2
 
 
@@ -258,7 +259,7 @@ def test_what_is_constant_is_counted_without_asking(universe: Any) -> None:
         ({0: (2, 2)}, 0, True),
         ({}, 4, True),
     ]:
-        found, target = watched_attack(table.count(world.facts, PUBLISHED, box), world)
+        found, target = watched_attack(shell("count", world.facts, PUBLISHED, box=box), world)
         assert found.count == count
         assert (target.batches == []) == free
 
@@ -299,7 +300,7 @@ def fitting(world: World, person: dict[int, int]) -> list[tuple[int, ...]]:
 @given(crowds())
 def test_membership(crowd: Any) -> None:
     world, strategy, people, _ = crowd
-    found, _ = watched_attack(targeted.membership(world.facts, strategy, people), world)
+    found, _ = watched_attack(shell("membership", world.facts, strategy, people=people), world)
     assert [each.present for each in found.people] == [
         bool(fitting(world, person)) for person in people
     ]
@@ -309,13 +310,15 @@ def test_membership(crowd: Any) -> None:
 @given(crowds())
 def test_uniqueness(crowd: Any) -> None:
     world, _, people, _ = crowd
-    found, _ = watched_attack(targeted.uniqueness(world.facts, people), world)
+    found, _ = watched_attack(shell("uniqueness", world.facts, PUBLISHED, people=people), world)
     sizes = [len(fitting(world, person)) for person in people]
     assert [each.present for each in found.people] == [size > 0 for size in sizes]
     assert [each.unique for each in found.people] == [size == 1 for size in sizes]
     there = [person for person, size in zip(people, sizes, strict=True) if size]
     if there:
-        again, _ = watched_attack(targeted.uniqueness(world.facts, there, present=True), world)
+        again, _ = watched_attack(
+            shell("uniqueness", world.facts, PUBLISHED, people=there, present=True), world
+        )
         assert [each.unique for each in again.people] == [
             each.unique for each in found.people if each.present
         ]
@@ -335,11 +338,12 @@ def test_attributes(crowd: Any, data: st.DataObject) -> None:
             low = data.draw(st.one_of(st.integers(-8, 8), st.sampled_from([-(10**6), -(2**61)])))
             high = low + data.draw(st.one_of(st.integers(0, 8), st.sampled_from([10**6, 2**62])))
             priors[column] = (low, high)
-    attack = targeted.attributes(
+    attack = shell(
+        "attribute",
         world.facts,
         strategy,
-        people,
-        wanted,
+        people=people,
+        columns=wanted,
         widths=widths,
         priors=priors,
         shortcut=data.draw(st.booleans()),
@@ -387,12 +391,13 @@ def test_attributes_of_people_known_to_be_alone(
     known = data.draw(st.sets(st.integers(1, len(schema)), max_size=len(schema) - 1)) | {0}
     rest = [column for column in range(1, len(schema) + 1) if column not in known]
     rows = rows_of(numbered.dataset)
-    attack = targeted.attributes(
+    attack = shell(
+        "attribute",
         numbered.facts,
         strategy,
-        [{column: row[column] for column in known} for row in rows],
-        rest,
-        assume_unique=True,
+        people=[{column: row[column] for column in known} for row in rows],
+        columns=rest,
+        alone=True,
         shortcut=data.draw(st.booleans()),
         force=True,
     )
@@ -422,24 +427,26 @@ def asked(attack: Any, world: World) -> int:
 def test_questions_of_membership_and_uniqueness(k: int, code: int, universe: Any) -> None:
     world = person_world(idp(k, universe) if k else unprotected(universe))
     facts, people = world.facts, [{0: code}]
-    assert asked(targeted.membership(facts, PUBLISHED, people), world) == (2 if k else 1)
+    assert asked(shell("membership", facts, PUBLISHED, people=people), world) == (2 if k else 1)
     for strategy in (LINEAR, ADAPTIVE, THRIFTY):
-        assert asked(targeted.membership(facts, strategy, people), world) == 1
-    assert asked(targeted.uniqueness(facts, people), world) == 2
+        assert asked(shell("membership", facts, strategy, people=people), world) == 1
+    assert asked(shell("uniqueness", facts, PUBLISHED, people=people), world) == 2
     if code == 3:
-        assert asked(targeted.uniqueness(facts, people, present=True), world) == 1
+        assert asked(shell("uniqueness", facts, PUBLISHED, people=people, present=True), world) == 1
 
 
 def test_the_published_pair_of_membership_questions() -> None:
     world = person_world(idp(2))
-    _, target = watched_attack(targeted.membership(world.facts, PUBLISHED, [{0: 3}]), world)
+    _, target = watched_attack(shell("membership", world.facts, PUBLISHED, people=[{0: 3}]), world)
     assert target.thresholds() == [2, 1]
 
 
 def test_uniqueness_where_the_printed_pair_fails() -> None:
     for values, unique in ([5, 5], False), ([5, 6], True):
         world = World(one_column(values), idp(1))
-        found, _ = watched_attack(targeted.uniqueness(world.facts, [{0: 5}]), world)
+        found, _ = watched_attack(
+            shell("uniqueness", world.facts, PUBLISHED, people=[{0: 5}]), world
+        )
         assert found.people == (PersonFound(present=True, unique=unique),)
 
 
@@ -449,8 +456,14 @@ def test_a_binary_attribute_costs_one_question(claim: Claim, universe: Any) -> N
     world = person_world(Claim(claim.name, claim.sensitivity, claim.noise, universe))
     costs = {
         shortcut: asked(
-            targeted.attributes(
-                world.facts, PUBLISHED, [{0: 4}], [1], assume_unique=True, shortcut=shortcut
+            shell(
+                "attribute",
+                world.facts,
+                PUBLISHED,
+                people=[{0: 4}],
+                columns=[1],
+                alone=True,
+                shortcut=shortcut,
             ),
             world,
         )
@@ -470,7 +483,9 @@ def test_a_prior_saves_questions_where_it_holds(k: int, missing: bool) -> None:
 
     def cost(prior: tuple[int, int] | None) -> int:
         priors = {} if prior is None else {1: prior}
-        attack = targeted.attributes(world.facts, PUBLISHED, [{0: 7}], [1], priors=priors)
+        attack = shell(
+            "attribute", world.facts, PUBLISHED, people=[{0: 7}], columns=[1], priors=priors
+        )
         return asked(attack, world)
 
     assert cost((340, 360)) < cost(None) <= cost((0, 10)) - 1
@@ -487,8 +502,10 @@ def test_protection_by_idp_costs_no_more_questions_for_the_known(world: World) -
     for k in range(1, n // 2 + 1):
         people = [dict(enumerate(row)) for row in rows_of(world.dataset)]
         shielded = World(world.dataset, idp(k, "bounded"))
-        plain = asked(targeted.uniqueness(world.facts, people), world)
-        assert asked(targeted.uniqueness(shielded.facts, people), shielded) == plain
+        plain = asked(shell("uniqueness", world.facts, PUBLISHED, people=people), world)
+        assert (
+            asked(shell("uniqueness", shielded.facts, PUBLISHED, people=people), shielded) == plain
+        )
 
 
 # ---- many searches at once
@@ -501,12 +518,14 @@ def test_the_order_of_searches_does_not_matter(world: World, random: Any) -> Non
     mixed = random.sample(columns, len(columns))
     runs = {}
     for name, wanted in (("straight", columns), ("mixed", mixed)):
-        ended = attack_with(table.columns(world.facts, PUBLISHED, wanted), world.curator())
+        ended = attack_with(
+            shell("column", world.facts, PUBLISHED, columns=wanted), world.curator()
+        )
         values = {each.column: each.values for each in ended.found.columns}
         runs[name] = (values, ended.meter.queries, ended.meter.by_column.tolist())
     assert runs["straight"] == runs["mixed"]
     alone = [
-        attack_with(table.columns(world.facts, PUBLISHED, [column]), world.curator())
+        attack_with(shell("column", world.facts, PUBLISHED, columns=[column]), world.curator())
         for column in columns
     ]
     assert runs["straight"][1] == sum(each.meter.queries for each in alone)
@@ -519,11 +538,17 @@ def test_the_order_of_people_does_not_matter(crowd: Any, random: Any) -> None:
     assume(rest)
     places = random.sample(range(len(people)), len(people))
     straight = attack_with(
-        targeted.attributes(world.facts, strategy, people, rest, force=True), world.curator()
+        shell("attribute", world.facts, strategy, people=people, columns=rest, force=True),
+        world.curator(),
     )
     mixed = attack_with(
-        targeted.attributes(
-            world.facts, strategy, [people[place] for place in places], rest, force=True
+        shell(
+            "attribute",
+            world.facts,
+            strategy,
+            people=[people[place] for place in places],
+            columns=rest,
+            force=True,
         ),
         world.curator(),
     )
@@ -534,7 +559,7 @@ def test_the_order_of_people_does_not_matter(crowd: Any, random: Any) -> None:
 def test_searches_share_rounds() -> None:
     world = person_world(idp())
     people = [{0: each} for each in range(8)]
-    ended = attack_with(targeted.uniqueness(world.facts, people), world.curator())
+    ended = attack_with(shell("uniqueness", world.facts, PUBLISHED, people=people), world.curator())
     assert (ended.meter.rounds, ended.meter.queries) == (2, 16)
 
 
@@ -592,7 +617,8 @@ def test_a_target_that_hides_records_is_found_out() -> None:
 
 
 def test_doubling_asks_about_all_records_with_a_value() -> None:
-    search = doubled(PUBLISHED, Rules(9, 1, bounded=False), Axis(0, None, None), 9)
+    kit = Kit("published", published.count, published.values, published.only)
+    search = kit.limits(Rules(9, 1, bounded=False), Axis(0, None, None), 9)
     assert next(search) == (-1, 1, 7)
     assert search.send(NOISY) == (-2, 2, 7)
     with pytest.raises(StopIteration) as stop:
@@ -604,14 +630,14 @@ def test_the_linear_strategy_wants_a_go_ahead() -> None:
     data = one_column([0, 5, 9, 10**6], lower=0, upper=10**7)
     world = World(data, idp())
     for attack in (
-        table.table(world.facts, LINEAR),
-        table.columns(world.facts, LINEAR, [0]),
+        shell("dataset", world.facts, LINEAR),
+        shell("column", world.facts, LINEAR, columns=[0]),
     ):
         target = Watched(world.curator())
         with pytest.raises(TooManyQueries, match="--force"):
             attack_with(attack, target)
         assert target.batches == []
-    forced = table.columns(world.facts, LINEAR, [0], force=True)
+    forced = shell("column", world.facts, LINEAR, columns=[0], force=True)
     assert next(forced).questions == 1
 
 
@@ -624,7 +650,7 @@ def test_the_linear_bound_holds(world: World) -> None:
 
     rules = Rules.of(world.facts)
     axes = table.in_order(axes_of(world.facts), None)
-    assert asked(table.table(world.facts, LINEAR), world) <= most_queries(rules, axes)
+    assert asked(shell("dataset", world.facts, LINEAR), world) <= most_queries(rules, axes)
 
 
 def test_attributes_are_sorted_by_public_size_after_the_given_order() -> None:
@@ -638,7 +664,7 @@ def test_attributes_are_sorted_by_public_size_after_the_given_order() -> None:
 def test_categories_have_no_precision() -> None:
     world = person_world(idp())
     with pytest.raises(SchemaError, match="'yes'"):
-        attack_with(table.table(world.facts, PUBLISHED, widths={1: 2}), world.curator())
+        attack_with(shell("dataset", world.facts, PUBLISHED, widths={1: 2}), world.curator())
 
 
 def test_unknown_strategies_are_refused() -> None:
@@ -647,7 +673,7 @@ def test_unknown_strategies_are_refused() -> None:
 
 
 def test_a_bounded_universe_taken_for_unbounded_gives_no_negative_count() -> None:
-    """Why the claim states its universe: [lower - 1, lower) is answered exactly (NOTES, 1)."""
+    """Why the claim states its universe: [lower - 1, lower) is answered exactly."""
     data = one_column([0, 0, 0, 1, 1, 2], lower=0, upper=2)
     honest = PublicFacts(6, data.schema, idp())
     target = Curator(data, idp(universe="bounded"))
@@ -663,8 +689,8 @@ def test_a_bounded_universe_taken_for_unbounded_gives_no_negative_count() -> Non
             (zone,) = zones(honest.claim, target.answer(batch))
 
     # mended: the search as printed returns -1
-    assert settle(PUBLISHED.count(Rules.of(honest), -1, 0, 5)) == 0
-    assert settle(LINEAR.count(Rules.of(honest), -1, 0, 5)) == 0
+    assert settle(published.count(Rules.of(honest), -1, 0, 5)) == 0
+    assert settle(linear.count(Rules.of(honest), -1, 0, 5)) == 0
 
 
 def test_the_domains_of_small_worlds() -> None:

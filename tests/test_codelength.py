@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import thinveil
-from thinveil.attacker.attacks.distinct_searches import limited
-from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.code_length import (
     code_length,
     column_bits,
@@ -28,7 +26,6 @@ from thinveil.attacker.code_length import (
     multiset_bits,
     table_bits,
 )
-from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
@@ -43,6 +40,7 @@ from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total
 from thinveil.commands.main import run
 from thinveil.language.claims import claim_named
 from thinveil.language.laws import Cauchy
+from thinveil.language.queries import About
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts import bounds as bounds_module
@@ -202,11 +200,8 @@ def test_limits_that_are_not_public_are_those_that_a_search_finds(values, claim,
     data = thinveil.Dataset(Schema((attribute,)), np.array([[each] for each in values] * 2))
     curator = thinveil.Curator(data, claim_named(claim))
     axes = axes_of(curator.facts, {0: width})
-    if claim == "bdp":
-        search = limited(curator.facts, axes, None, Care(), lambda: None)
-    else:
-        strategy = thinveil.STRATEGIES["published"]
-        search = with_limits(curator.facts, strategy, axes, lambda _: None)
+    strategy = thinveil.STRATEGIES["adaptive" if claim == "bdp" else "published"]
+    search = strategy.engine(curator.facts).limits(axes, About())
     schedule = Fixed(Fraction(1, 10**10)) if curator.facts.claim.protected else Free()
     (axis,) = drive(search, curator, schedule).found
     assert domain_size(attribute, width, coarse(data.codes, (width,))) == axis.size

@@ -25,7 +25,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.laplace import standard as laplace
 from thinveil.language.queries import Answers
 from thinveil.language.schema import Grid, Schema
-from worlds import one_column, ranges, told
+from worlds import one_column, ranges, shell, told
 
 KEY = ("run", 1)
 
@@ -130,10 +130,9 @@ def test_a_target_that_lies_is_found_out() -> None:
         def answer(self, batch):
             return np.full(batch.queries, 0.25)
 
-    from thinveil.attacker.attacks.table import count
     from thinveil.attacker.strategies import STRATEGIES
 
-    attack = count(Liar.facts, STRATEGIES["published"], {0: (0, 2)})
+    attack = shell("count", Liar.facts, STRATEGIES["published"], box={0: (0, 2)})
     ended = run(attack, Liar(), Free())
     assert ended.ending == "target"
     assert "unprotected" in ended.reason

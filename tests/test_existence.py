@@ -17,6 +17,7 @@ from thinveil.attacker.attacks import distinct_searches as existence
 from thinveil.attacker.attacks import distinct_table as presence
 from thinveil.attacker.attacks import witness_cut as cuts
 from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.strategies import STRATEGIES
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Search
 from thinveil.auditing.driver import run
 from thinveil.curator.curator import Curator
@@ -40,6 +41,7 @@ from worlds import (
     one_column,
     rows_of,
     schedule_for,
+    shell,
     values_of,
     worlds,
 )
@@ -161,7 +163,7 @@ def test_none_some_or_all(world: World, data: st.DataObject) -> None:
         st.lists(st.sampled_from(range(len(world.dataset.schema))), unique=True, min_size=1)
     )
     box = {column: (data.draw(ends()), data.draw(ends())) for column in columns}
-    found = attacked(existence.exists(world.facts, box), world)
+    found = attacked(shell("count", world.facts, STRATEGIES["adaptive"], box=box), world)
     if found is None:
         return
     count = sum(inside(row, box) for row in rows_of(world.dataset))
@@ -199,7 +201,7 @@ def fitting(world: World, person: dict[int, int]) -> list[tuple[int, ...]]:
 @given(crowds())
 def test_membership(crowd: Any) -> None:
     world, people, _ = crowd
-    found = attacked(existence.membership(world.facts, people), world)
+    found = attacked(shell("membership", world.facts, STRATEGIES["adaptive"], people=people), world)
     if found is not None:
         present = [bool(fitting(world, person)) for person in people]
         assert [each.present for each in found.people] == present
@@ -212,7 +214,17 @@ def test_the_values_of_people(crowd: Any, data: st.DataObject) -> None:
     assume(rest)
     widths = widths_for(data.draw, world.dataset.schema)
     wanted = data.draw(st.lists(st.sampled_from(rest), unique=True, min_size=1))
-    found = attacked(existence.attributes(world.facts, people, wanted, widths), world)
+    found = attacked(
+        shell(
+            "attribute",
+            world.facts,
+            STRATEGIES["adaptive"],
+            people=people,
+            columns=wanted,
+            widths=widths,
+        ),
+        world,
+    )
     if found is None:
         return
     for person, each in zip(people, found.people, strict=True):
@@ -326,7 +338,7 @@ def test_a_cut_between_two_values_of_one_coarse_step(claim: Claim) -> None:
 def test_a_range_that_holds_every_record_is_not_taken_for_an_empty_one(claim: Claim) -> None:
     world = World(one_column([1, 2, 3, 3], lower=0, upper=9), claim)
     for box, count in [((0, 9), 4), ((5, 9), 0), ((1, 4), 4), ((LOWEST, INFINITE), 4)]:
-        found = attacked(existence.exists(world.facts, {0: box}), world)
+        found = attacked(shell("count", world.facts, STRATEGIES["adaptive"], box={0: box}), world)
         assert (found.count, found.exists) == (count, count > 0)
 
 
@@ -417,7 +429,9 @@ def test_a_cache_is_talked_round_or_refused(name: str) -> None:
     }
     curator = Curator(data, claim, policies=Policies(cache=True))
     people = [{0: 3, 1: 1}, {0: 3, 1: 3}]
-    ended = attack_with(existence.membership(curator.facts, people), curator)
+    ended = attack_with(
+        shell("membership", curator.facts, STRATEGIES["adaptive"], people=people), curator
+    )
     assert [each.present for each in ended.found.people] == [True, False]
     bounded = Curator(
         data, claim_named("bdp", universe="bounded", post="binary"), policies=Policies(cache=True)

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from thinveil.attacker.attacks import learned_people as people
 from thinveil.attacker.attacks.record_chain import Believed, Chain, Lessons
+from thinveil.attacker.attacks.table import Wish
 from thinveil.attacker.beliefs.polya_tree import Places
 from thinveil.attacker.engines.unions import Thrift
-from thinveil.attacker.strategies import strategy_named
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.terms import Axis
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, claim_named, idp, unprotected
@@ -34,7 +35,6 @@ from worlds import (
     worlds,
 )
 
-PUBLISHED = strategy_named("published")
 PLAIN = Thrift(states=16, windows=2, plain=True)
 LEAKING = [
     claim_named("idp", 1, post="integer"),
@@ -52,7 +52,8 @@ def check(world: World, asked: list[dict[int, int]], wanted: list[int], **option
     """Attack, and hold all that is found against the table."""
     target = Watched(world.curator())
     found = attack_with(
-        people.attributes(world.facts, PUBLISHED, asked, wanted, **options), target
+        people.attributes(world.facts, Care(), Wish(people=asked, columns=wanted, **options)),
+        target,
     ).found
     widths, priors = options.get("widths") or {}, options.get("priors") or {}
     for person, each in zip(asked, found.people, strict=True):
@@ -167,11 +168,11 @@ def listed(world: World) -> list[dict[int, int]]:
 @pytest.mark.parametrize("claim", [idp(1), idp(3), unprotected()])
 def test_a_list_is_found_exactly(claim: Claim, thrift: Thrift | None) -> None:
     world = numbered(1, 16, claim)
-    check(world, listed(world), WANTED, assume_unique=True, thrift=thrift)
+    check(world, listed(world), WANTED, alone=True, thrift=thrift)
 
 
 def questions(world: World, **options: Any) -> Watched:
-    return check(world, listed(world), WANTED, assume_unique=True, **options)
+    return check(world, listed(world), WANTED, alone=True, **options)
 
 
 def test_what_is_learned_from_the_first_helps_with_the_next() -> None:
@@ -205,8 +206,7 @@ def test_unions_save_questions() -> None:
     world = numbered(6, 60, idp(1))
     thrift = Thrift(states=48, windows=4, plain=True)
     alone, together = (
-        check(world, listed(world), [5], assume_unique=True, thrift=each).batches
-        for each in (None, thrift)
+        check(world, listed(world), [5], alone=True, thrift=each).batches for each in (None, thrift)
     )
     spent = [sum(batch.questions for batch in each) for each in (alone, together)]
     assert spent[1] < 0.9 * spent[0]
@@ -229,7 +229,7 @@ def test_one_person_costs_little_more_than_halving(size: int, missing: bool) -> 
     rng = np.random.default_rng(size)
     for value in {0, size - 1, size // 2, *rng.integers(0, size, 8).tolist()}:
         world = World(Dataset(schema, np.array([[1, value], [2, 0]])), idp(1))
-        target = check(world, [{0: 1}], [1], assume_unique=True)
+        target = check(world, [{0: 1}], [1], alone=True)
         asked = sum(batch.questions for batch in target.batches)
         assert asked <= math.ceil(math.log2(size)) + 2
 
@@ -238,7 +238,7 @@ def test_one_person_costs_little_more_than_halving(size: int, missing: bool) -> 
 def test_bounds_need_not_be_known(value: int) -> None:
     schema = Schema((Grid("id", lower=0, upper=9), Grid("x", missing=True)))
     world = World(Dataset(schema, np.array([[1, value], [2, 0]])), idp(1))
-    target = check(world, [{0: 1}], [1], assume_unique=True)
+    target = check(world, [{0: 1}], [1], alone=True)
     asked = sum(batch.questions for batch in target.batches)
     doubling = 1 + 2 * (0 if value == MISSING else abs(value).bit_length())
     assert asked <= doubling + 4
@@ -290,7 +290,8 @@ def test_several_likely_values_are_one_question() -> None:
 
 def test_questions_are_about_as_many_as_bits() -> None:
     world = numbered(8, 150, idp(1))
-    attack = people.attributes(world.facts, PUBLISHED, listed(world), WANTED, assume_unique=True)
+    wish = Wish(people=listed(world), columns=WANTED, alone=True)
+    attack = people.attributes(world.facts, Care(), wish)
     ended = attack_with(attack, world.curator())
     bits = sum(each.bits or 0.0 for each in ended.found.people)
     assert ended.meter.queries <= bits + 0.6 * 150

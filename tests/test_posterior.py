@@ -12,8 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker.attacks import people as targeted
-from thinveil.attacker.attacks import table
 from thinveil.attacker.beliefs import value_beliefs as ladder
 from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
 from thinveil.attacker.beliefs.value_beliefs import Ladders
@@ -40,6 +38,7 @@ from worlds import (
     one_column,
     ranges,
     rows_of,
+    shell,
     table_truth,
     worlds,
 )
@@ -334,7 +333,7 @@ def test_a_table_is_reconstructed(world: World, data: st.DataObject) -> None:
         if attribute.kind != "category" and data.draw(st.integers(0, 3)) == 0
     }
     order = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True))
-    found = attacked(table.table(world.facts, POSTERIOR, order, widths), world)
+    found = attacked(shell("dataset", world.facts, POSTERIOR, order=order, widths=widths), world)
     assert (found.known == len(schema)).all()
     rebuilt = Multiset(
         {tuple(row): int(c) for row, c in zip(found.codes.tolist(), found.counts, strict=True)}
@@ -348,13 +347,13 @@ def test_a_table_is_reconstructed(world: World, data: st.DataObject) -> None:
 def test_columns_and_people(world: World) -> None:
     schema, rows = world.dataset.schema, rows_of(world.dataset)
     wanted = list(range(len(schema)))
-    found = attacked(table.columns(world.facts, POSTERIOR, wanted), world)
+    found = attacked(shell("column", world.facts, POSTERIOR, columns=wanted), world)
     assert [each.values for each in found.columns] == [
         column_truth(rows, column) for column in wanted
     ]
     assume(len(schema) > 1)
     people = [{0: row[0]} for row in rows[:3]]
-    found = attacked(targeted.attributes(world.facts, POSTERIOR, people, [1]), world)
+    found = attacked(shell("attribute", world.facts, POSTERIOR, people=people, columns=[1]), world)
     for person, each in zip(people, found.people, strict=True):
         mine = [row for row in rows if row[0] == person[0]]
         assert each.matches == len(mine)
@@ -371,7 +370,7 @@ def test_what_is_found_so_far_is_true(world: World) -> None:
             looks.append((batch.about.done, batch.about.so_far()))
             return super().answer(batch)
 
-    attack_with(table.table(world.facts, POSTERIOR), Looking(world.curator()))
+    attack_with(shell("dataset", world.facts, POSTERIOR), Looking(world.curator()))
     assert [done for done, _ in looks] == sorted(done for done, _ in looks)
     for done, found in looks:
         assert 0 <= done <= 1
@@ -400,7 +399,7 @@ def test_tables_with_one_large_group_end(name: str, shape: str) -> None:
         }[shape]
         for seed in range(2):
             world = World(one_column(values, lower=0, upper=20), claim, seed)
-            found = attacked(table.table(world.facts, POSTERIOR), world)
+            found = attacked(shell("dataset", world.facts, POSTERIOR), world)
             pairs = zip(found.codes[:, 0].tolist(), found.counts.tolist(), strict=True)
             assert dict(pairs) == dict(Multiset(values))
 
@@ -437,7 +436,7 @@ def test_without_noise_nothing_is_repeated() -> None:
     for claim, most in ((unprotected(), 4), (idp(), 8)):
         world = World(data, claim)
         costs = {
-            name: attack_with(table.table(world.facts, STRATEGIES[name]), world.curator())
+            name: attack_with(shell("dataset", world.facts, STRATEGIES[name]), world.curator())
             for name in ("published", "posterior")
         }
         queries = {name: ended.meter.queries for name, ended in costs.items()}
@@ -505,6 +504,6 @@ def test_a_sample_of_the_bank_table(mechanism: str, k: int, bank: Dataset) -> No
 
 def test_facts_are_all_it_needs() -> None:
     facts = PublicFacts(9, Schema((Grid("x", lower=0, upper=5),)), FACES["binary"])
-    batch = next(table.table(facts, POSTERIOR))
+    batch = next(shell("dataset", facts, POSTERIOR))
     assert batch.questions == 1
     assert batch.about.risk == 0

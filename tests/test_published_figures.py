@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil.attacker.attacks.people import attributes
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules, axes_of
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, idp, unprotected
-from worlds import attack_with
+from worlds import attack_with, shell
 
 ORDER = (
     "y", "default", "housing", "loan", "marital", "contact", "poutcome", "education", "job",
@@ -100,7 +99,7 @@ def asked_alone(bank: Dataset, name: str, claim: Claim) -> tuple[int, int]:
     codes = sorted(bank.codes[:, column].tolist())
     rules, axis = Rules.of(facts), axes_of(facts)[column]
     assert axis.lower is not None
-    search = STRATEGIES["published"].column(rules, axis, rules.n)
+    search = STRATEGIES["published"].engine(facts).kit.column(rules, axis, rules.n)
     queries = trivial = 0
     zone = None
     while True:
@@ -151,12 +150,13 @@ def test_people_unique_on_what_is_known_of_them(bank: Dataset, claim: Any) -> No
     assert len(people) == UNIQUE
     rest = [column for column in range(len(schema)) if column not in linking]
     assert len(rest) == 12
-    attack = attributes(
+    attack = shell(
+        "attribute",
         Curator(bank, claim).facts,
         STRATEGIES["published"],
-        people,
-        rest,
-        assume_unique=True,
+        people=people,
+        columns=rest,
+        alone=True,
         shortcut=False,
     )
     ended = attack_with(attack, Curator(bank, claim))

@@ -14,8 +14,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from thinveil.attacker.attacks import people as targeted
-from thinveil.attacker.attacks import table
 from thinveil.attacker.engines import linear, published
 from thinveil.attacker.engines.coroutines import exceeds, reaches
 from thinveil.attacker.evidence.error_budget import Care
@@ -49,6 +47,7 @@ from worlds import (
     one_column,
     ranges,
     rows_of,
+    shell,
     table_truth,
     values_of,
     worlds,
@@ -457,7 +456,7 @@ def test_a_cache_is_talked_round(name: str, strategy: str, schedule: Schedule) -
 
     facts, chosen = target().facts, STRATEGIES[strategy]
     curator = target()
-    ended = run(table.table(facts, chosen), curator, schedule)
+    ended = run(shell("dataset", facts, chosen), curator, schedule)
     assert ended.ending == "complete"
     found = ended.found
     rebuilt = Multiset(
@@ -466,9 +465,11 @@ def test_a_cache_is_talked_round(name: str, strategy: str, schedule: Schedule) -
     assert rebuilt == table_truth(data, found.columns, found.widths)
     assert ended.meter.queries == len(curator._cache)  # type: ignore[arg-type]
     people = [{0: 3, 1: 2}, {0: 3, 1: 3}, {0: MISSING, 1: 2}, {0: 3, 1: 2}]
-    ended = run(targeted.membership(facts, chosen, people), target(), schedule)
+    ended = run(shell("membership", facts, chosen, people=people), target(), schedule)
     assert [each.present for each in ended.found.people] == [True, False, True, True]
-    ended = run(targeted.attributes(facts, chosen, [{0: 1}, {0: 0}], [1]), target(), schedule)
+    ended = run(
+        shell("attribute", facts, chosen, people=[{0: 1}, {0: 0}], columns=[1]), target(), schedule
+    )
     assert [each.matches for each in ended.found.people] == [2, 0]
 
 
@@ -476,7 +477,7 @@ def test_a_cache_is_talked_round(name: str, strategy: str, schedule: Schedule) -
 def test_a_cache_and_codes_at_the_ends_of_the_grid(width: int) -> None:
     data = one_column([LIMIT - 1, 1 - LIMIT, 0, 0])
     curator = Curator(data, NAMED["binary"], policies=Policies(cache=True))
-    attack = table.columns(curator.facts, STRATEGIES["posterior"], [0], {0: width})
+    attack = shell("column", curator.facts, STRATEGIES["posterior"], columns=[0], widths={0: width})
     found = attack_with(attack, curator).found
     assert found.columns[0].values == column_truth(rows_of(data), 0, width)
 
@@ -489,7 +490,7 @@ def test_a_cache_in_a_bounded_universe_is_refused(claim: Claim) -> None:
     )
     for strategy in STRATEGIES.values():
         with pytest.raises(UsageError, match="bounded universe"):
-            attack_with(table.table(curator.facts, strategy), curator)
+            attack_with(shell("dataset", curator.facts, strategy), curator)
     assert curator.ledger.spent == 0
 
 
@@ -526,7 +527,9 @@ def test_a_table_is_reconstructed(case: Any, data: st.DataObject) -> None:
         for column, attribute in enumerate(world.dataset.schema)
         if attribute.kind != "category" and data.draw(st.integers(0, 3)) == 0
     }
-    found = attacked(table.table(world.facts, strategy, (), widths, force=True), world)
+    found = attacked(
+        shell("dataset", world.facts, strategy, order=(), widths=widths, force=True), world
+    )
     assert (found.known == len(world.dataset.schema)).all()
     rebuilt = Multiset(
         {tuple(row): int(c) for row, c in zip(found.codes.tolist(), found.counts, strict=True)}
@@ -543,9 +546,9 @@ def test_counts_and_columns(case: Any, data: st.DataObject) -> None:
     column = data.draw(st.integers(0, len(world.dataset.schema) - 1))
     low = data.draw(st.sampled_from([MISSING, LOWEST, -2, 0, 1]))
     box = {column: (low, data.draw(st.sampled_from([0, 1, 3, INFINITE])))}
-    found = attacked(table.count(world.facts, strategy, box, force=True), world)
+    found = attacked(shell("count", world.facts, strategy, box=box, force=True), world)
     assert found.count == sum(inside(row, box) for row in rows)
-    found = attacked(table.columns(world.facts, strategy, [column], force=True), world)
+    found = attacked(shell("column", world.facts, strategy, columns=[column], force=True), world)
     assert found.columns[0].values == column_truth(rows, column)
 
 
@@ -565,9 +568,11 @@ def test_people(case: Any, data: st.DataObject) -> None:
             }
         )
     fits = [[row for row in rows if p.items() <= dict(enumerate(row)).items()] for p in people]
-    found = attacked(targeted.membership(world.facts, strategy, people), world)
+    found = attacked(shell("membership", world.facts, strategy, people=people), world)
     assert [each.present for each in found.people] == [bool(each) for each in fits]
-    found = attacked(targeted.uniqueness(world.facts, people), world)
+    found = attacked(
+        shell("uniqueness", world.facts, STRATEGIES["published"], people=people), world
+    )
     assert [each.unique for each in found.people] == [len(each) == 1 for each in fits]
     rest = [column for column in range(len(schema)) if column not in known]
     assume(rest)
@@ -576,7 +581,9 @@ def test_people(case: Any, data: st.DataObject) -> None:
         if data.draw(st.booleans()):
             low = data.draw(st.integers(-8, 8))
             priors[column] = (low, low + data.draw(st.integers(0, 8)))
-    attack = targeted.attributes(world.facts, strategy, people, rest, priors=priors, force=True)
+    attack = shell(
+        "attribute", world.facts, strategy, people=people, columns=rest, priors=priors, force=True
+    )
     found = attacked(attack, world)
     for each, mine in zip(found.people, fits, strict=True):
         assert each.matches == len(mine)
@@ -598,7 +605,9 @@ def test_every_count_in_every_small_table(name: str, k: int) -> None:
     for n in range(2 * k, 2 * k + 4):
         for c in range(n + 1):
             world = World(one_column([1] * c + [0] * (n - c)), claim)
-            found = attacked(table.count(world.facts, STRATEGIES["published"], {0: (1, 2)}), world)
+            found = attacked(
+                shell("count", world.facts, STRATEGIES["published"], box={0: (1, 2)}), world
+            )
             assert found.count == c
 
 
@@ -618,7 +627,7 @@ def test_large_losses_give_the_truth_or_nothing(claim: Claim, strategy: str, eps
         np.array([[1, 0], [1, 1], [4, 0], [4, 0], [5, MISSING]]),
     )
     curator = Curator(data, claim, seed=3)
-    attack = table.table(curator.facts, STRATEGIES[strategy], care=Care(1e-3, 30_000))
+    attack = shell("dataset", curator.facts, STRATEGIES[strategy], care=Care(1e-3, 30_000))
     ended = run(attack, curator, Fixed(Fraction(epsilon)))
     assert ended.spent == ended.meter.queries * Fraction(epsilon)
     if ended.ending == "undecided":
@@ -639,7 +648,7 @@ def test_large_losses_give_the_truth_or_nothing(claim: Claim, strategy: str, eps
 @pytest.mark.parametrize("strategy", ["published", "posterior"])
 def test_honest_noise_gives_nothing_away_at_a_small_loss(name: str, strategy: str) -> None:
     curator = Curator(one_column([1, 2, 2, 3], lower=0, upper=7), claim_named(name))
-    attack = table.table(curator.facts, STRATEGIES[strategy])
+    attack = shell("dataset", curator.facts, STRATEGIES[strategy])
     ended = run(attack, curator, Fixed(Fraction(1, 10**10)))
     assert ended.ending == "undecided"
     assert "no usable difference" in ended.reason
@@ -659,7 +668,7 @@ def test_honest_noise_gives_nothing_away_at_a_small_loss(name: str, strategy: st
 def test_every_schedule(claim: Claim, strategy: str, schedule: Schedule) -> None:
     data = one_column([1, 1, 2, 6, 6, 6, 7], lower=0, upper=7)
     curator = Curator(data, claim)
-    ended = run(table.table(curator.facts, STRATEGIES[strategy]), curator, schedule)
+    ended = run(shell("dataset", curator.facts, STRATEGIES[strategy]), curator, schedule)
     assert ended.ending == "complete"
     values = list(zip(ended.found.codes[:, 0].tolist(), ended.found.counts.tolist(), strict=True))
     assert sorted(values) == [(1, 2), (2, 1), (6, 3), (7, 1)]

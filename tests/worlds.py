@@ -15,7 +15,10 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from thinveil.attacker.attacks.table import Wish
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import row_loglik
+from thinveil.attacker.strategies import SHELLS, Strategy
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.driver import Meter, Run, run
 from thinveil.auditing.schedule import Fixed, Free, Schedule
@@ -374,3 +377,11 @@ def answered(search: Any, zone_at: Callable[[int, int, int], int]) -> tuple[Any,
             return stop.value, asked
         asked += 1
         zone = zone_at(*question)
+
+
+def shell(
+    name: str, facts: PublicFacts, strategy: Strategy, *, care: Care | None = None, **wish: Any
+) -> Attack[Any]:
+    """Return an attack as any engine carries it out, by the engine of a strategy."""
+    given = {key: value for key, value in wish.items() if value is not None}
+    return SHELLS[name](strategy.engine(facts, care), Wish(**given))

@@ -1,116 +1,154 @@
-"""Strategies by name: how counts and values are searched for."""
+"""Strategies by name: which engine finds counts and values, and which attacks are its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, Literal
 
+from thinveil.attacker.attacks import (
+    distinct_table,
+    learned_people,
+    learned_table,
+    noisy_table,
+    people,
+    table,
+)
+from thinveil.attacker.attacks.distinct_searches import Existence
+from thinveil.attacker.attacks.table import Wish
 from thinveil.attacker.engines import linear, published
-from thinveil.attacker.engines.coroutines import exceeds, settled
-from thinveil.attacker.terms import Axis, Rules, Search, Values
-from thinveil.errors import TooManyQueries, UsageError
+from thinveil.attacker.engines.any_law import AnyLaw
+from thinveil.attacker.engines.coroutines import Coroutines, Kit
+from thinveil.attacker.engines.posterior.engine import Posterior
+from thinveil.attacker.engines.protocol import Engine
+from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
+from thinveil.attacker.terms import Attack
+from thinveil.errors import UsageError
+from thinveil.language import plugins
 from thinveil.language.claims import Claim
-from thinveil.language.schema import LOWEST, MISSING
+from thinveil.language.facts import PublicFacts
 
-MOST_QUERIES: Final = 10_000_000
-"""What a strategy may ask without an explicit go-ahead."""
+Shape = Literal["zones", "presence", "law"]
+"""What a claim shows: counts by zones of noise, which records exist, or a law of its own."""
+Own = Callable[[PublicFacts, Care, Wish], Attack[Any]]
+
+SHELLS: Final[Mapping[str, Callable[[Engine, Wish], Attack[Any]]]] = {
+    "attribute": people.attributes,
+    "column": table.columns,
+    "count": table.count,
+    "dataset": table.table,
+    "membership": people.membership,
+    "uniqueness": people.uniqueness,
+}
+"""The attacks by name, as any engine carries them out."""
+
+
+def shape_of(claim: Claim) -> Shape:
+    """Return what a claim shows, which decides how it is attacked."""
+    if not claim.zoned:
+        return "law"
+    return "zones" if claim.counts else "presence"
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The searches that every attack is made of.
+    """How attacks are carried out: by which engines, and which attacks are a strategy's own.
 
     Args:
         name: As on the command line.
-        count: Finds the number of records in a range, given the most there can be.
-        values: Finds all values of a group of records.
-        only: Finds the value of one known record.
-        estimate: Bounds the queries beforehand; None where there is no need to.
-        asks_twice: Whether membership asks the printed pair of questions.
-        beliefs: Whether groups of records are searched by carrying beliefs about them.
-        learns: Whether the attack learns what is likely while it asks.
+        engines: For each shape of claims that the strategy can read, what makes its engine.
+        attacks: By shape and name, attacks of its own in place of those over an engine.
+        instead: For shapes that it cannot read, the strategy that it gives way to.
     """
 
     name: str
-    count: Callable[[Rules, int, int, int], Search[int]]
-    values: Callable[[Rules, Axis, int, Values], Search[Values]]
-    only: Callable[[Rules, Axis], Search[int]]
-    estimate: Callable[[Rules, Sequence[Axis], int], int] | None = None
-    asks_twice: bool = False
-    beliefs: bool = False
-    learns: bool = False
+    engines: Mapping[Shape, Callable[[PublicFacts, Care], Engine]]
+    attacks: Mapping[tuple[Shape, str], Own] = field(default_factory=dict)
+    instead: Mapping[Shape, str] = field(default_factory=dict)
 
-    def column(
-        self, rules: Rules, axis: Axis, s: int, found: Values | None = None
-    ) -> Search[Values]:
-        """Find the values of s records on an axis; missing ones are counted first.
+    def engine(self, facts: PublicFacts, care: Care | None = None) -> Engine:
+        """Return the engine against a mechanism."""
+        return self.engines[shape_of(facts.claim)](facts, care or Care())
 
-        Where one value alone is possible in a bounded universe, nothing is asked: a curator
-        would answer such a constant predicate exactly.
-        """
-        found = [] if found is None else found
-        if rules.bounded and axis.size == 1:
-            found.append((MISSING if axis.missing else axis.limits[0], s))
-            return settled(found)
-        if not axis.missing:
-            return self.values(rules, axis, s, found)
-        return self._with_missing(rules, axis, s, found)
+    def attack(self, name: str, facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+        """Return an attack by its name."""
+        own = self.attacks.get((shape_of(facts.claim), name))
+        if own is not None:
+            return own(facts, care, wish)
+        return SHELLS[name](self.engine(facts, care), wish)
 
-    def _with_missing(self, rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
-        gone = yield from self.missing(rules, s)
-        if gone:
-            found.append((MISSING, gone))
-        if s > gone:
-            yield from self.values(rules, axis, s - gone, found)
-        return found
 
-    def missing(self, rules: Rules, s: int) -> Search[int]:
-        """Count the missing values of s records; one question tells whether there are any."""
-        if not (yield from exceeds(rules, MISSING, LOWEST, 0, s)):
-            return 0
-        if s == 1:
-            return 1
-        return (yield from self.count(rules, MISSING, LOWEST, s))
+# -- attacks that learn --------------------------------------------------------------------
 
-    def check(self, rules: Rules, axes: Sequence[Axis], groups: int, force: bool) -> None:
-        """Refuse to start what would ask too much, unless told to go ahead.
 
-        Axes whose bounds are not known yet are left out; call again when they are.
+def _weakly(facts: PublicFacts, care: Care) -> bool:
+    """Tell whether single answers tell little, and may be weighed rather than settled."""
+    return not facts.claim.reads_exactly and care.test == SEQUENTIAL
 
-        Raises:
-            TooManyQueries: The bound is above ten million and `force` is not set.
-        """
-        if self.estimate is None or force:
-            return
-        known = [axis for axis in axes if axis.lower is not None]
-        queries = self.estimate(rules, known, groups)
-        if queries > MOST_QUERIES:
-            raise TooManyQueries(
-                f"the {self.name} strategy may ask up to {queries:,} queries here, above "
-                f"{MOST_QUERIES:,}: add --force to go ahead, or use --strategy published"
-            )
+
+def _learned_table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+    how = noisy_table.table if _weakly(facts, care) else learned_table.table
+    return how(facts, wish.order, wish.widths, care, wish.thrift)
+
+
+def _learned_columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+    if _weakly(facts, care):  # nothing can be learned from one column to the next
+        return table.columns(_posterior(facts, care), wish)
+    return learned_table.columns(facts, wish.columns, wish.widths, care, wish.thrift)
+
+
+def _learned_people(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+    if _weakly(facts, care):  # carrying evidence saves more than learning
+        return people.attributes(_posterior(facts, care), wish)
+    return learned_people.attributes(facts, care, wish)
+
+
+def _distinct_table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+    unions = wish.thrift is not None and not wish.thrift.boxes_only
+    return distinct_table.table(facts, wish.order, wish.widths, care, thrifty=unions)
+
+
+def _distinct_columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+    return distinct_table.columns(facts, wish.columns, wish.widths, care)
+
+
+# -- strategies ----------------------------------------------------------------------------
+
+
+_PUBLISHED: Final = Kit(
+    "published", published.count, published.values, published.only, asks_twice=True
+)
+_LINEAR: Final = Kit("linear", linear.count, linear.values, linear.only, linear.most_queries)
+
+
+def _posterior(facts: PublicFacts, care: Care) -> Engine:
+    return Posterior(facts, care, replace(_PUBLISHED, name="posterior", asks_twice=False))
+
+
+def _learning(name: str) -> Strategy:
+    return Strategy(
+        name,
+        {"zones": published.evenly, "presence": Existence},
+        {
+            ("zones", "dataset"): _learned_table,
+            ("zones", "column"): _learned_columns,
+            ("zones", "attribute"): _learned_people,
+            ("presence", "dataset"): _distinct_table,
+            ("presence", "column"): _distinct_columns,
+        },
+        {"law": "posterior"},
+    )
 
 
 STRATEGIES: Final = {
-    "adaptive": Strategy(
-        "adaptive", published.count_evenly, published.values, published.only, learns=True
-    ),
-    "linear": Strategy(
-        "linear", linear.count, linear.values, linear.only, estimate=linear.most_queries
-    ),
-    "posterior": Strategy(
-        "posterior", published.count, published.values, published.only, beliefs=True
-    ),
-    "published": Strategy(
-        "published", published.count, published.values, published.only, asks_twice=True
-    ),
-    "thrifty": Strategy(
-        "thrifty", published.count_evenly, published.values, published.only, learns=True
-    ),
+    "adaptive": _learning("adaptive"),
+    "linear": Strategy("linear", {"zones": partial(Coroutines, kit=_LINEAR)}),
+    "posterior": Strategy("posterior", {"zones": _posterior, "law": AnyLaw}),
+    "published": Strategy("published", {"zones": partial(Coroutines, kit=_PUBLISHED)}),
+    "thrifty": _learning("thrifty"),
 }
-"""All strategies by name, sorted."""
-
+"""All built-in strategies by name, sorted."""
 
 USUAL: Final = "adaptive"
 """The strategy where the user names none."""
@@ -119,37 +157,43 @@ USUAL: Final = "adaptive"
 def strategy_for(name: str, claim: Claim) -> str:
     """Return the name of the strategy used against a mechanism.
 
-    Against a law of its own only `posterior` fits; those that learn give way to it.
+    Against a law of its own those that learn give way to `posterior`.
 
     Raises:
         UsageError: The strategy counts, and the mechanism shows no counts; or it reads zones,
             and the mechanism has none.
     """
-    strategy = strategy_named(name)
-    if not claim.zoned:
-        if not (strategy.learns or strategy.beliefs):
-            raise UsageError(
-                f"--strategy {name}: the mechanism {claim.name} has a law of its own, which this "
-                "strategy cannot read; use posterior"
-            )
-        return "posterior"
-    if not claim.counts and not strategy.learns:
-        raise UsageError(
-            f"--strategy {name}: the mechanism {claim.name} shows which records exist, not "
-            "counts; use adaptive or thrifty"
-        )
-    return strategy.name
+    strategy, shape = strategy_named(name), shape_of(claim)
+    if shape in strategy.engines:
+        return strategy.name
+    if shape in strategy.instead:
+        return strategy.instead[shape]
+    why = {
+        "law": "has a law of its own, which this strategy cannot read; use posterior",
+        "presence": "shows which records exist, not counts; use adaptive or thrifty",
+        "zones": "shows counts, which this strategy does not look for",
+    }
+    raise UsageError(f"--strategy {name}: the mechanism {claim.name} {why[shape]}")
+
+
+def strategy_names() -> tuple[str, ...]:
+    """Return the names of all strategies there are: built-in ones, then those of plug-ins."""
+    found = (name for name, _ in plugins.found(plugins.STRATEGY_GROUP))
+    return (*STRATEGIES, *(name for name in found if name not in STRATEGIES))
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return a strategy by its name.
+    """Return a strategy by its name; plug-ins are looked for where none of ours has it.
 
     Raises:
         UsageError: There is no such strategy.
+        PluginError: A plug-in's cannot be loaded, or is none.
     """
-    try:
+    if name in STRATEGIES:
         return STRATEGIES[name]
-    except KeyError:
+    if name not in strategy_names():
         raise UsageError(
-            f"there is no strategy {name!r}; choose from {', '.join(STRATEGIES)}"
-        ) from None
+            f"there is no strategy {name!r}; choose from {', '.join(strategy_names())}"
+        )
+    made = plugins.made(plugins.STRATEGY_GROUP, name, tuple(STRATEGIES), Strategy)
+    return replace(made, name=name)

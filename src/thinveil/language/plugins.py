@@ -1,4 +1,4 @@
-"""Mechanisms and targets that other packages bring, found by their entry points.
+"""Mechanisms, targets and strategies that other packages bring, found by their entry points.
 
 A package names what it brings in its pyproject.toml::
 
@@ -8,7 +8,11 @@ A package names what it brings in its pyproject.toml::
     [project.entry-points."thinveil.targets"]
     staircase = "thinveil_staircase:open_target"
 
-A mechanism is a function of a group size and a universe that returns a `Claim`. A target is a
+    [project.entry-points."thinveil.strategies"]
+    patient = "thinveil_patient:strategy"
+
+A mechanism is a function of a group size and a universe that returns a `Claim`. A strategy is a
+function of nothing that returns a `Strategy`. A target is a
 function of the text after NAME: on the command line, and of a schema where the user gave one,
 that returns an object with `facts` and `answer(batch)`. A plug-in is loaded only when it is used;
 whatever is wrong with it becomes an error that names its package.
@@ -20,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -40,10 +44,14 @@ from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import Schema
 from thinveil.language.shapes import Shape, seen
 
+_T = TypeVar("_T")
+
 MECHANISM_GROUP: Final = "thinveil.mechanisms"
 """The entry points of mechanisms: functions `(k, universe) -> Claim`."""
 TARGET_GROUP: Final = "thinveil.targets"
 """The entry points of targets: functions `(address, *, schema) -> Target`."""
+STRATEGY_GROUP: Final = "thinveil.strategies"
+"""The entry points of strategies: functions `() -> Strategy`."""
 
 _TAKEN: Final = ("http", "https", "postgres", "postgresql", "duckdb", "sqlite", "spark", "file")
 _SIZES: Final = (1, 2, 5, 16)
@@ -148,6 +156,19 @@ def target_maker(name: str) -> Callable[..., Any]:
         return made
 
     return opened
+
+
+def made(group: str, name: str, taken: tuple[str, ...], kind: type[_T]) -> _T:
+    """Return what a plug-in makes when it is called without anything.
+
+    Raises:
+        PluginError: It cannot be loaded, or makes something else.
+    """
+    entry = _only(group, name, taken)
+    thing = _called(entry, _loaded(entry))
+    if not isinstance(thing, kind):
+        raise _broken(entry, f"returned {_kind(thing)} where a thinveil {kind.__name__} is wanted")
+    return thing
 
 
 def _only(group: str, name: str, taken: tuple[str, ...]) -> EntryPoint:

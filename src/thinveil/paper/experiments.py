@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.attacks import people as targeted
-from thinveil.attacker.attacks import table
+from thinveil.attacker.attacks.table import Wish
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.strategies import strategy_named
-from thinveil.attacker.terms import ABOVE, NOISY, Attack, Person
+from thinveil.attacker.terms import ABOVE, NOISY, Person
 from thinveil.auditing.attempt import Attempt, curator_of
 from thinveil.auditing.driver import Observer, Run
 from thinveil.auditing.options import Options
@@ -19,7 +19,6 @@ from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import idp
-from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import Grid, Schema
 from thinveil.paper import figures as paper
@@ -28,13 +27,12 @@ from thinveil.verdicts.scoring import score
 
 _STRATEGY = strategy_named("published")
 
-Making = Callable[[PublicFacts], Attack[Any]]
-
 
 def _run(
     data: Dataset,
     protected: bool,
-    make: Making,
+    name: str,
+    wish: Wish,
     observer: Observer = lambda meter, about: None,
     seed: int = 0,
 ) -> Run[Any]:
@@ -42,7 +40,8 @@ def _run(
     options = Options(mechanism="idp" if protected else "unprotected", seed=seed)
     curator = curator_of(data, options)
     schedule = options.schedule(curator.facts.claim)
-    return Attempt(curator, make(curator.facts), schedule).run(observer).or_interrupt().run
+    attack = _STRATEGY.attack(name, curator.facts, Care(), wish)
+    return Attempt(curator, attack, schedule).run(observer).or_interrupt().run
 
 
 def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
@@ -50,9 +49,7 @@ def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     who = unique_people(data)[0]
     rows = []
     for protected in (True, False):
-        ended = _run(
-            data, protected, lambda f: targeted.membership(f, _STRATEGY, [who]), observer, seed
-        )
+        ended = _run(data, protected, "membership", Wish(people=[who]), observer, seed)
         assert ended.found.people[0].present is True
         rows.append(
             Row(
@@ -88,16 +85,9 @@ def targeting(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     balance = data.schema.column("balance")
     name = "people unique on five attributes"
     rows = [Row("targeting", name, None, paper.UNIQUE_PEOPLE, len(people))]
+    wish = Wish(people=people, columns=wanted, alone=True, shortcut=False)
     for protected in (True, False):
-        ended = _run(
-            data,
-            protected,
-            lambda f: targeted.attributes(
-                f, _STRATEGY, people, wanted, assume_unique=True, shortcut=False
-            ),
-            observer,
-            seed,
-        )
+        ended = _run(data, protected, "attribute", wish, observer, seed)
         _check_people(data, people, ended.found)
         one = int(ended.meter.by_column[balance]) / len(people)
         whole = ended.meter.queries / len(people)
@@ -133,7 +123,7 @@ def columns(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     names = [data.schema.column(name) for name in paper.ORDER]
     rows = []
     for protected in (True, False):
-        ended = _run(data, protected, lambda f: table.columns(f, _STRATEGY, names), observer, seed)
+        ended = _run(data, protected, "column", Wish(columns=names), observer, seed)
         for each in ended.found.columns:
             values, counts = np.unique(data.column(each.column), return_counts=True)
             assert each.values == list(zip(values.tolist(), counts.tolist(), strict=True))
@@ -176,7 +166,7 @@ def dataset(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     order = [data.schema.column(name) for name in paper.ORDER]
     rows: list[Row] = []
     for protected in (True, False):
-        ended = _run(data, protected, lambda f: table.table(f, _STRATEGY, order), observer, seed)
+        ended = _run(data, protected, "dataset", Wish(order=order), observer, seed)
         scored = score(ended.found, data)
         queries = ended.meter.queries
         per_person = queries / data.records
@@ -223,7 +213,7 @@ def dataset(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
                 ),
             ]
     by_size = sorted(order, key=lambda column: data.schema[column].size or 0)
-    ended = _run(data, True, lambda f: table.table(f, _STRATEGY, by_size), observer, seed)
+    ended = _run(data, True, "dataset", Wish(order=by_size), observer, seed)
     rows.append(
         Row(
             "dataset",
@@ -256,9 +246,9 @@ def sensitivity(seed: int = 0) -> list[Row]:
     steps = staircase(seed=seed)
     noisy = [threshold for threshold, _, shown in steps if shown]
     exact = {threshold: answer for threshold, answer, shown in steps if not shown}
-    data, box = six_incomes(), {0: (1, 10)}
-    ended = _run(data, True, lambda f: table.count(f, _STRATEGY, box), seed=seed)
-    whole = _run(data, True, lambda f: table.table(f, _STRATEGY), seed=seed)
+    data = six_incomes()
+    ended = _run(data, True, "count", Wish(box={0: (1, 10)}), seed=seed)
+    whole = _run(data, True, "dataset", Wish(), seed=seed)
     incomes = np.repeat(whole.found.codes[:, 0], whole.found.counts)
     name = "sensitivity"
     return [

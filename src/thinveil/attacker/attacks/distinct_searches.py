@@ -11,38 +11,25 @@ looks for a cut with records on both sides: within one side, "all" is impossible
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.attacks.table import (
-    WHOLE_CELL,
-    cell_of,
-    column_found,
-)
+from thinveil.attacker.attacks.table import cell_of
 from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, Range, find_cut, run_on_sides
-from thinveil.attacker.engines.coroutines import Work, side_by_side
+from thinveil.attacker.doubling import doubled, within
+from thinveil.attacker.engines.coroutines import WHOLE_CELL, Work, side_by_side
+from thinveil.attacker.engines.protocol import SOME, Cohorts, Hints, Look
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.findings import (
-    ColumnFound,
-    CountFound,
-    PeopleFound,
-    PersonFound,
-)
-from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Attack, Axis, Search, Values, axes_of
-from thinveil.errors import EvidenceError
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Attack, Axis, Search, Values
+from thinveil.errors import UsageError
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Cells, Codes
-from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
+from thinveil.language.queries import About, Cells, Codes, Flags
+from thinveil.language.schema import INFINITE, LOWEST, MISSING
 
-Person = dict[int, int]
 _GAP: Final = (MISSING, LOWEST)
 _VALUES: Final = (LOWEST, INFINITE)
 _EVERYTHING: Final = (MISSING, INFINITE)
-
-
-# ---- searches
 
 
 def smallest_first(low: int, end: int, found: Values) -> Search[Values]:
@@ -99,14 +86,13 @@ def column(axis: Axis, found: Values) -> Search[Values]:
 
 
 def _reach(axis: Axis) -> Search[int]:
-    """Double until no value lies outside -reach .. reach - 1."""
-    reach = 1
-    for upwards in (True, False):
-        while (yield (*((reach, INFINITE) if upwards else (LOWEST, -reach)), 0)) != BELOW:
-            reach *= 2
-            if reach * axis.width >= 2 * LIMIT:
-                raise EvidenceError("the answers leave some records outside every range of values")
-    return reach
+    """Double until no value lies outside -reach .. reach - 1: first above it, then below."""
+    above = yield from doubled(axis.width, lambda reach: _some(reach, INFINITE))
+    return (yield from doubled(axis.width, lambda reach: _some(LOWEST, -reach), above))
+
+
+def _some(low: int, high: int) -> Search[bool]:
+    return (yield low, high, 0) != BELOW
 
 
 def _one(low: int, high: int) -> Search[int]:
@@ -116,14 +102,6 @@ def _one(low: int, high: int) -> Search[int]:
 def _sides(cut: Cut | None) -> tuple[int | None, ...]:
     """Return the sides to search one after the other: the whole table has none."""
     return (None,) if cut is None else (0, 1)
-
-
-def _column_job(axis: Axis, cut: Cut | None, side: int | None, box: Box, found: Values) -> Job:
-    """Return the search for all values of a box, or of the records on one side of a cut."""
-    part = axis
-    if cut is not None and side is not None and axis.column == cut.column:
-        part = cut.part(axis, side)
-    return Job(column(part, found), box, axis, side)
 
 
 def limited(
@@ -142,12 +120,8 @@ def limited(
     known = {}
     for place, axis in enumerate(unknown):
         reach = max(reached[place * len(sides) : (place + 1) * len(sides)])
-        ends = (1 - LIMIT) // axis.width, (LIMIT - 1) // axis.width
-        known[axis.column] = axis.within(max(-reach, ends[0]), min(reach - 1, ends[1]))
+        known[axis.column] = within(axis, reach)
     return [known.get(axis.column, axis) for axis in axes]
-
-
-# ---- attacks
 
 
 def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
@@ -158,126 +132,124 @@ def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
     return Cells(cells.columns, low, high)
 
 
-def _merged(lists: Sequence[Values]) -> list[int]:
-    return sorted({step for values in lists for step, _ in values})
+class Existence:
+    """An engine that tells none, some or all; values are those that occur, whatever their number.
 
-
-def _distinct(axis: Axis, steps: Sequence[int]) -> ColumnFound:
-    found = column_found(axis, [(step, 1) for step in steps])
-    return replace(found, distinct=True)
-
-
-def exists(facts: PublicFacts, box: Box, care: Care | None = None) -> Attack[CountFound]:
-    """Tell whether no record, some or every record satisfies a predicate."""
-    zones, _ = yield from _zones(facts, [box], care or Care(), lambda: CountFound(None))
-    if zones[0] == NOISY:
-        return CountFound(None, True)
-    return CountFound(0, False) if zones[0] == BELOW else CountFound(facts.records, True)
-
-
-def membership(
-    facts: PublicFacts, people: Sequence[Person], care: Care | None = None
-) -> Attack[PeopleFound]:
-    """Tell for each person whether anybody in the table fits, one question each."""
-    nobody = PeopleFound(tuple(PersonFound() for _ in people))
-    zones, _ = yield from _zones(facts, _boxes(people), care or Care(), lambda: nobody)
-    return PeopleFound(tuple(PersonFound(present=zone != BELOW) for zone in zones))
-
-
-def _boxes(people: Sequence[Person]) -> list[Box]:
-    return [{column: (code, code + 1) for column, code in who.items()} for who in people]
-
-
-def _zones(
-    facts: PublicFacts, boxes: Sequence[Box], care: Care, so_far: Callable[[], Any]
-) -> Attack[tuple[list[int], Cut | None]]:
-    """Tell none, some or all for each box; "none" and "all" are told apart where hidden.
-
-    Returns the cut as well, if one was needed.
+    Args:
+        facts: What is public.
+        care: How sure decisions must be, where single answers do not tell.
     """
-    zones = yield from _ask(facts, boxes, care, so_far)
-    _, constant = cell_of(facts, boxes)
-    quiet = [row for row, zone in enumerate(zones) if zone == BELOW and constant[row] is None]
-    if not facts.claim.hides_direction or not quiet:
-        return zones, None
-    cut = yield from find_cut(facts, care, so_far)
-    first, end = cut.sides[0]
-    halves = []
-    for row in quiet:
-        low, high = boxes[row].get(cut.column, _EVERYTHING)
-        halves.append({**boxes[row], cut.column: (max(low, first), min(high, end))})
-    sides = yield from _ask(facts, halves, care, so_far)
-    for row, zone in zip(quiet, sides, strict=True):
-        zones[row] = ABOVE if zone == NOISY else BELOW
-    return zones, cut
+
+    def __init__(self, facts: PublicFacts, care: Care) -> None:
+        self.facts, self.care = facts, care
+        self._cut: Cut | None = None
+
+    def check(self, axes: Sequence[Axis], groups: int) -> None:
+        """Refuse nothing."""
+
+    def _find_cut(self, so_far: Callable[[], Any]) -> Attack[None]:
+        """Make sure that there is a cut where "none" and "all" look alike."""
+        if self._cut is None and self.facts.claim.hides_direction:
+            self._cut = yield from find_cut(self.facts, self.care, so_far)
+
+    def limits(
+        self, axes: Sequence[Axis], about: About, hints: Hints | None = None
+    ) -> Attack[list[Axis]]:
+        """Return axes with limits; for people they are found once it is known who is there."""
+        if hints is not None:
+            return list(axes)
+        yield from self._find_cut(about.so_far)
+        return (yield from limited(self.facts, axes, self._cut, self.care, about.so_far))
+
+    def more_than(self, groups: Cohorts, steps: Sequence[int], look: Look) -> Attack[Flags]:
+        """Tell whether any record is there; more is not shown.
+
+        Raises:
+            UsageError: More is asked for.
+        """
+        if any(steps):
+            raise UsageError(f"{self.facts.claim.name} shows which records exist, not how many")
+        counts = yield from self.count(groups, look)
+        return np.repeat(counts[:, None] != 0, len(steps), axis=1)
+
+    def count(self, groups: Cohorts, look: Look, few: bool = False) -> Attack[Codes]:
+        """Tell none, some or all of each group; where none and all look alike, by a cut."""
+        so_far = look(0.0, [None] * len(groups.rows)).so_far
+        zones = yield from self._zones(groups.cells, groups.rows, so_far)
+        quiet = np.flatnonzero(zones == BELOW)
+        if self.facts.claim.hides_direction and len(quiet):
+            yield from self._find_cut(so_far)
+            assert self._cut is not None
+            first, end = self._cut.sides[0]
+            halves = []
+            for box in _boxes(groups, quiet):
+                low, high = box.get(self._cut.column, _EVERYTHING)
+                halves.append({**box, self._cut.column: (max(low, first), min(high, end))})
+            cells, constant = cell_of(self.facts, halves)
+            rows = np.flatnonzero([always is None for always in constant])
+            sides = yield from self._zones(cells, rows, so_far)
+            zones[quiet[rows[sides == NOISY]]] = ABOVE
+        return np.array([0, SOME, self.facts.records])[zones]
+
+    def _zones(self, cells: Cells, rows: Codes, so_far: Callable[[], Any]) -> Attack[Codes]:
+        """Ask one question about each of some cells."""
+        told = yield from side_by_side(
+            self.facts,
+            cells,
+            [Work(_one(*_EVERYTHING), row, WHOLE_CELL) for row in rows.tolist()],
+            lambda done, _: About("existence", done, so_far),
+            self.care,
+        )
+        return np.array(told, np.int64)
+
+    def values(
+        self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
+    ) -> Attack[list[Values]]:
+        """Find the values that occur in each group.
+
+        Where the direction is hidden and a group is the whole table, both sides of a cut are
+        searched.
+        """
+        hidden = self.facts.claim.hides_direction
+        every = groups.sizes == self.facts.records
+        so_far = look(0.0, [None] * (len(groups.rows) * len(axes))).so_far
+        if every.any() or any(axis.lower is None for axis in axes):
+            yield from self._find_cut(so_far)
+        cut = self._cut
+        axes = yield from limited(self.facts, axes, cut, self.care, so_far)
+        jobs, owner = [], []
+        for place, box in enumerate(_boxes(groups, np.arange(len(groups.rows)))):
+            for number, axis in enumerate(axes):
+                for side in _sides(cut) if hidden and every[place] else (None,):
+                    jobs.append(_column_job(axis, cut, side, box))
+                    owner.append(place * len(axes) + number)
+
+        def merged(results: Sequence[Values | None]) -> list[Any]:
+            found: list[Any] = [[] for _ in range(len(groups.rows) * len(axes))]
+            for each, values in zip(owner, results, strict=True):
+                unknown = values is None or found[each] is None
+                found[each] = None if unknown else sorted({*found[each], *(values or ())})
+            return found
+
+        results = yield from run_on_sides(
+            self.facts, jobs, cut, lambda done, seen: look(done, merged(seen())), self.care
+        )
+        return merged(results)
 
 
-def _ask(
-    facts: PublicFacts, boxes: Sequence[Box], care: Care, so_far: Callable[[], Any]
-) -> Attack[list[int]]:
-    """Ask one question about each box; what is constant over the universe is not asked."""
-    cells, constant = cell_of(facts, boxes)
-    zones = [ABOVE if always else BELOW for always in constant]
-    rows = [row for row, always in enumerate(constant) if always is None]
-    told = yield from side_by_side(
-        facts,
-        cells,
-        [Work(_one(*_EVERYTHING), row, WHOLE_CELL) for row in rows],
-        lambda done, _: About("existence", done, so_far),
-        care,
-    )
-    for row, zone in zip(rows, told, strict=True):
-        zones[row] = zone
-    return zones
-
-
-def attributes(
-    facts: PublicFacts,
-    people: Sequence[Person],
-    wanted: Sequence[int],
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-) -> Attack[PeopleFound]:
-    """Find the values that occur among the records that fit each person.
-
-    Where the direction is hidden and all records of the table fit a person, both sides of a
-    cut are searched.
-    """
-    care = care or Care()
-    boxes = _boxes(people)
-    nobody = PeopleFound(tuple(PersonFound() for _ in people))
-    zones, cut = yield from _zones(facts, boxes, care, lambda: nobody)
-    matched = [PersonFound(present=zone != BELOW) for zone in zones]
-    axes = [axes_of(facts, widths)[each] for each in wanted]
-    hidden = facts.claim.hides_direction
-    if hidden and cut is None and (ABOVE in zones or any(axis.lower is None for axis in axes)):
-        cut = yield from find_cut(facts, care, lambda: PeopleFound(tuple(matched)))
-    axes = yield from limited(facts, axes, cut, care, lambda: PeopleFound(tuple(matched)))
-    pairs = [
-        (row, axis, side)
-        for row, zone in enumerate(zones)
-        if zone != BELOW
-        for axis in axes
-        for side in (_sides(cut) if zone == ABOVE and hidden else (None,))
+def _boxes(groups: Cohorts, which: Codes) -> list[Box]:
+    """Return groups as boxes."""
+    cells, rows = groups.cells, groups.rows[which]
+    ends = np.stack([cells.low[rows], cells.high[rows]], axis=2).tolist()
+    return [
+        {column: (low, high) for column, (low, high) in zip(cells.columns, each, strict=True)}
+        for each in ends
     ]
 
-    def so_far(results: Sequence[Any]) -> PeopleFound:
-        found: dict[tuple[int, int], list[Any]] = {}
-        for (row, axis, _), result in zip(pairs, results, strict=True):
-            found.setdefault((row, axis.column), []).append(result)
-        people = list(matched)
-        for row, axis, side in pairs:
-            lists = found[row, axis.column]
-            if side != 1 and None not in lists:
-                mine = _distinct(axis, _merged(lists))
-                people[row] = replace(people[row], values=(*people[row].values, mine))
-        return PeopleFound(tuple(people))
 
-    results = yield from run_on_sides(
-        facts,
-        [_column_job(axis, cut, side, boxes[row], []) for row, axis, side in pairs],
-        cut,
-        lambda done, look: About("attributes", done, lambda: so_far(look())),
-        care,
-    )
-    return so_far(results)
+def _column_job(axis: Axis, cut: Cut | None, side: int | None, box: Box) -> Job:
+    """Return the search for all values of a box, or of the records on one side of a cut."""
+    part = axis
+    if cut is not None and side is not None and axis.column == cut.column:
+        part = cut.part(axis, side)
+    return Job(column(part, []), box, axis, side)

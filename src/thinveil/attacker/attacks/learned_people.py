@@ -9,24 +9,24 @@ records fit somebody, their values are counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.attacks.people import _cells, _matches
+from thinveil.attacker.attacks.people import cells_of, matches, person_of
 from thinveil.attacker.attacks.people_state import Crowd, Turns
 from thinveil.attacker.attacks.record_chain import Believed, Chain, Range
+from thinveil.attacker.attacks.table import Wish
 from thinveil.attacker.engines.coroutines import Work, exceeds, side_by_side
+from thinveil.attacker.engines.published import evenly
 from thinveil.attacker.engines.splitting import Splits
 from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.engines.waves import Pace
 from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
-from thinveil.attacker.findings import PeopleFound, PersonFound
-from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Person, Rules, Values, axes_of
+from thinveil.attacker.findings import PeopleFound
+from thinveil.attacker.terms import Attack, Rules, Values
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, MISSING
@@ -37,45 +37,23 @@ _MANY: Final = 64  # at first where people are asked about together: there are f
 _SIXTEENTH: Final = 16  # but no more than such a part of all
 
 
-def attributes(
-    facts: PublicFacts,
-    strategy: Strategy,
-    people: Sequence[Person],
-    wanted: Sequence[int],
-    *,
-    widths: dict[int, int] | None = None,
-    priors: dict[int, tuple[int, int]] | None = None,
-    assume_unique: bool = False,
-    care: Care | None = None,
-    thrift: Thrift | None = None,
-) -> Attack[PeopleFound]:
+def attributes(facts: PublicFacts, care: Care, wish: Wish) -> Attack[PeopleFound]:
     """Find unknown attributes of people from the known ones, learning on the way (Example 4).
 
-    Args:
-        facts: What is public.
-        strategy: How records that fit a person are counted, where several do.
-        people: For each person, the codes of known columns; the same columns for all.
-        wanted: The columns to find.
-        widths: A coarser precision for some columns.
-        priors: Bounds, in codes, that the value is believed to lie in. They are checked
-            and dropped for a person where they fail.
-        assume_unique: Whether every person is known to be in the table, and alone.
-        care: How sure decisions must be.
-        thrift: How to ask about several people at once, where that pays (k = 1, direction
-            shown); None asks about each alone.
+    Several people are asked about at once where the wish allows it and that pays (k = 1,
+    direction shown).
     """
-    care = care or Care()
+    people = wish.people
     number: dict[tuple[tuple[int, int], ...], int] = {}  # of everybody who is different
     rows = [number.setdefault(tuple(sorted(who.items())), len(number)) for who in people]
     each = [dict(who) for who in number]
-    if assume_unique:
-        matched = [PersonFound(present=True, unique=True, matches=1) for _ in each]
-    else:
-        matched = yield from _matches(facts, strategy, each, care)
-    axes = [axes_of(facts, widths)[column] for column in wanted]
-    cells, _ = _cells(facts, each)
-    crowd = Crowd(facts, cells, axes, matched, rows, priors or {}, assume_unique)
-    yield from _alone(facts, crowd, care, thrift)
+    counts = np.ones(len(each), np.int64)
+    if not wish.alone:
+        counts = yield from matches(evenly(facts, care), each)
+    matched = [person_of(facts, count) for count in counts.tolist()]
+    cells, _ = cells_of(facts, each)
+    crowd = Crowd(facts, cells, wish.axes(facts), matched, rows, dict(wish.priors), wish.alone)
+    yield from _alone(facts, crowd, care, wish.thrift)
     yield from _several(facts, crowd, care)
     return crowd.so_far()
 

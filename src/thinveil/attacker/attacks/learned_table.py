@@ -14,17 +14,16 @@ from functools import partial
 
 import numpy as np
 
-from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import levels
 from thinveil.attacker.engines.histograms import histograms
+from thinveil.attacker.engines.published import evenly
 from thinveil.attacker.engines.stages import Stage
 from thinveil.attacker.engines.unions import Thrift, ThriftyColumns, ThriftyStage
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
-from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, QueryBatch
@@ -32,7 +31,6 @@ from thinveil.language.queries import About, QueryBatch
 
 def table(
     facts: PublicFacts,
-    strategy: Strategy,
     order: Sequence[int] | None = None,
     widths: dict[int, int] | None = None,
     care: Care | None = None,
@@ -42,7 +40,6 @@ def table(
 
     Args:
         facts: What is public.
-        strategy: How missing values are counted while bounds are looked for.
         order: Columns to begin with, where the user wants a say.
         widths: A coarser precision for some columns.
         care: How sure decisions must be, where single answers do not tell.
@@ -51,9 +48,8 @@ def table(
     care = care or Care()
     rules = Rules.of(facts)
     nothing = nothing_of(facts, widths)
-    axes = yield from with_limits(
-        facts, strategy, axes_of(facts, widths), lambda _: None, lambda: nothing, care
-    )
+    bounds = About("finding bounds", 0.0, lambda: nothing)
+    axes = yield from evenly(facts, care).limits(axes_of(facts, widths), bounds)
     known = yield from histograms(
         facts,
         axes,
@@ -79,7 +75,6 @@ def table(
 
 def columns(
     facts: PublicFacts,
-    strategy: Strategy,
     wanted: Sequence[int],
     widths: dict[int, int] | None = None,
     care: Care | None = None,
@@ -88,7 +83,7 @@ def columns(
     """Reconstruct columns, each by itself; they are searched side by side."""
     care = care or Care()
     axes = [axes_of(facts, widths)[column] for column in wanted]
-    axes = yield from with_limits(facts, strategy, axes, lambda _: None, care=care)
+    axes = yield from evenly(facts, care).limits(axes, About("finding bounds"))
     label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
 
     def so_far(values: Callable[[int], Values]) -> ColumnsFound:

@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.attacks import learned_table
-from thinveil.attacker.attacks.doubling import with_limits
 from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
 from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
 from thinveil.attacker.attacks.table import in_order, nothing_of
@@ -26,6 +25,7 @@ from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.posterior.engine import Asking
 from thinveil.attacker.engines.posterior.searches import Searches
 from thinveil.attacker.engines.posterior.state import Manner
+from thinveil.attacker.engines.published import evenly
 from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.engines.waves import Waves, large, turns
 from thinveil.attacker.evidence.error_budget import Care, risky
@@ -33,7 +33,6 @@ from thinveil.attacker.evidence.likelihood import cut_up
 from thinveil.attacker.evidence.rephrasing import leaving
 from thinveil.attacker.evidence.sequential import until_sure
 from thinveil.attacker.findings import TableFound
-from thinveil.attacker.strategies import Strategy
 from thinveil.attacker.terms import Attack, Axis, axes_of
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
@@ -55,7 +54,6 @@ _WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by 
 
 def table(
     facts: PublicFacts,
-    strategy: Strategy,
     order: Sequence[int] | None = None,
     widths: dict[int, int] | None = None,
     care: Care | None = None,
@@ -65,7 +63,6 @@ def table(
 
     Args:
         facts: What is public.
-        strategy: How missing values are counted while bounds are looked for.
         order: Columns to begin with, where the user wants a say.
         widths: A coarser precision for some columns.
         care: How sure decisions must be.
@@ -77,13 +74,14 @@ def table(
     if thrift is not None and not thrift.boxes_only and not facts.policies.cache:
         proving = proved_in_bulk
     if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
-        learned = partial(learned_table.table, facts, strategy, order, widths, thrift=thrift)
+        learned = partial(learned_table.table, facts, order, widths, thrift=thrift)
         prove = None if _constant(facts, axes) else partial(proving, facts, care=care)
         found = yield from _hasty(facts, care, learned, prove)
         if found is not None:
             return found
     nothing = nothing_of(facts, widths)
-    axes = yield from with_limits(facts, strategy, axes, lambda _: None, lambda: nothing, care)
+    bounds = About("finding bounds", 0.0, lambda: nothing)
+    axes = yield from evenly(facts, care).limits(axes, bounds)
     axes = in_order(axes, order)
     tree = Tree(axes, facts.records)
     patience = 1.0

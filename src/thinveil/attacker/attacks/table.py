@@ -1,59 +1,85 @@
-"""Reconstructing counts, columns and whole tables."""
+"""Reconstructing counts, columns and whole tables, by whatever engine finds counts and values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from thinveil.attacker.attacks.doubling import with_limits
-from thinveil.attacker.engines.coroutines import Work, side_by_side
-from thinveil.attacker.engines.posterior.engine import columns_of
-from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.attacks.groups import Groups
+from thinveil.attacker.engines.protocol import SOME, Cohorts, Engine, Hints, Look
+from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, CountFound, TableFound
-from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of, scaled
+from thinveil.attacker.terms import Attack, Axis, Person, Values, axes_of, scaled
 from thinveil.errors import UsageError
 from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import WHOLE, About, Cells, Codes
-from thinveil.language.schema import INFINITE, MISSING
-
-WHOLE_CELL: Final = Axis(WHOLE, 0, 0)
-"""Where a question is about a cell as it is."""
+from thinveil.language.queries import About, Box, Cells
 
 
-def count(
-    facts: PublicFacts,
-    strategy: Strategy,
-    box: dict[int, tuple[int, int]],
-    force: bool = False,
-    care: Care | None = None,
-) -> Attack[CountFound]:
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an attack is to find, and what it may take for granted.
+
+    Args:
+        columns: The columns to find.
+        order: For a table, columns to begin with, where the user wants a say.
+        widths: A coarser precision for some columns.
+        box: The predicate to count.
+        people: For each person, the codes of known columns; the same columns for all.
+        priors: Bounds, in codes, that people's values are believed to lie in. They are checked
+            and dropped for a person where they fail.
+        present: Whether all people are known to be in the table.
+        alone: Whether they are known to be unique, too.
+        shortcut: Whether a binary attribute of a unique person is a membership question.
+        force: Whether to go ahead with a very long attack.
+        thrift: How to ask about many groups at once; None asks about each by itself.
+    """
+
+    columns: Sequence[int] = ()
+    order: Sequence[int] = ()
+    widths: dict[int, int] = field(default_factory=dict)
+    box: Box = field(default_factory=dict)
+    people: Sequence[Person] = ()
+    priors: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    present: bool = False
+    alone: bool = False
+    shortcut: bool = True
+    force: bool = False
+    thrift: Thrift | None = None
+
+    def axes(self, facts: PublicFacts) -> list[Axis]:
+        """Return the axes of the columns to find."""
+        axes = axes_of(facts, self.widths)
+        return [axes[column] for column in self.columns]
+
+
+def count(engine: Engine, wish: Wish) -> Attack[CountFound]:
     """Count the records in a box exactly (Algorithm 1)."""
-    care = care or Care()
-    rules = Rules.of(facts)
-    cells, constant = cell_of(facts, [box])
+    facts = engine.facts
+    cells, constant = cell_of(facts, [wish.box])
     if constant[0] is not None:
-        return CountFound(rules.n * constant[0])
-    strategy.check(rules, [WHOLE_CELL], 1, force)
-    found = yield from side_by_side(
-        facts,
-        cells,
-        [Work(strategy.count(rules, MISSING, INFINITE, rules.n), 0, WHOLE_CELL)],
+        return _count_found(facts, facts.records * constant[0])
+    if not wish.force:
+        engine.check([Axis(0, 0, 0)], 1)
+    found = yield from engine.count(
+        Cohorts(cells, np.zeros(1, np.int64), np.array([facts.records])),
         lambda done, _: About("counting", done, lambda: CountFound(None)),
-        care,
     )
-    return CountFound(found[0])
+    return _count_found(facts, int(found[0]))
 
 
-def cell_of(
-    facts: PublicFacts, boxes: Sequence[dict[int, tuple[int, int]]]
-) -> tuple[Cells, list[int | None]]:
+def _count_found(facts: PublicFacts, count: int) -> CountFound:
+    if facts.claim.counts:
+        return CountFound(count)
+    return CountFound(None if count == SOME else count, count != 0)
+
+
+def cell_of(facts: PublicFacts, boxes: Sequence[Box]) -> tuple[Cells, list[int | None]]:
     """Return cells for boxes, and for each whether it is known to be always true or false.
 
     In a bounded universe a constant predicate is answered exactly, which would mislead a
@@ -72,101 +98,75 @@ def cell_of(
     return cells, [0 if no else 1 if yes else None for no, yes in zip(never, always, strict=True)]
 
 
-def columns(
-    facts: PublicFacts,
-    strategy: Strategy,
-    wanted: Sequence[int],
-    widths: dict[int, int] | None = None,
-    force: bool = False,
-    care: Care | None = None,
-) -> Attack[ColumnsFound]:
-    """Reconstruct columns, each by itself (Algorithm 2); they are searched side by side."""
-    care = care or Care()
-    rules = Rules.of(facts)
+def limited(
+    engine: Engine,
+    wish: Wish,
+    axes: Sequence[Axis],
+    check: Callable[[Sequence[Axis]], None],
+    so_far: Callable[[], Any] = lambda: None,
+    hints: Hints | None = None,
+) -> Attack[list[Axis]]:
+    """Return axes with limits; what would take too long is refused as soon as that is known."""
+    if not wish.force:
+        check(axes)
+    found = yield from engine.limits(axes, About("finding bounds", 0.0, so_far), hints)
+    if not wish.force:
+        check(found)
+    return found
+
+
+def columns(engine: Engine, wish: Wish) -> Attack[ColumnsFound]:
+    """Reconstruct columns, each by itself (Algorithm 2)."""
+    facts = engine.facts
 
     def check(axes: Sequence[Axis]) -> None:
         for axis in axes:
-            strategy.check(rules, [axis], 1, force)
+            engine.check([axis], 1)
 
-    axes = [axes_of(facts, widths)[column] for column in wanted]
-    axes = yield from with_limits(facts, strategy, axes, check, care=care)
-    found: list[Values] = [[] for _ in axes]
+    axes = yield from limited(engine, wish, wish.axes(facts), check)
 
-    def so_far() -> ColumnsFound:
-        return ColumnsFound(
-            tuple(
-                column_found(axis, values)
-                for axis, values in zip(axes, found, strict=True)
-                if values
-            )
-        )
+    def so_far(results: Sequence[Any]) -> ColumnsFound:
+        pairs = zip(axes, results, strict=True)
+        return ColumnsFound(tuple(column_found(axis, values) for axis, values in pairs if values))
 
-    label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
-    settled = _Settled(found, rules.n * len(axes))
-    if strategy.beliefs:
-        for axis, values in zip(axes, found, strict=True):
-            (mine,) = yield from columns_of(
-                facts,
-                strategy,
-                Cells.everything(),
-                axis,
-                np.array([rules.n], np.int64),
-                care,
-                lambda done, _: About(label, settled.share() + done / len(axes), so_far),
-            )
-            values += mine
-        return so_far()
-    yield from side_by_side(
-        facts,
-        Cells.everything(),
-        [
-            Work(strategy.column(rules, axis, rules.n, values), 0, axis)
-            for axis, values in zip(axes, found, strict=True)
-        ],
-        lambda _, __: About(label, settled.share(), so_far),
-        care,
+    label = f"column {facts.schema[axes[0].column].name}" if len(axes) == 1 else "columns"
+    share = _Share(facts.records * len(axes))
+    results = yield from engine.values(
+        Cohorts.everybody(facts),
+        axes,
+        lambda done, results: About(label, max(done, share.of(results)), partial(so_far, results)),
     )
-    return so_far()
+    return so_far(results)
 
 
 @dataclass(slots=True)
-class _Settled:
-    """Adds up how many records lists of values stand for, each entry once."""
+class _Share:
+    """Adds up how many records growing lists of values stand for, each entry once."""
 
-    lists: list[Values]
-    of: int
-    total: int = 0
-    _seen: list[int] = field(default_factory=list)
+    records: int
+    _total: int = 0
+    _seen: dict[int, int] = field(default_factory=dict)
 
-    def share(self) -> float:
+    def of(self, lists: Sequence[Values | None]) -> float:
         """Return the settled share of all records."""
-        self._seen = self._seen or [0] * len(self.lists)
-        for place, values in enumerate(self.lists):
-            for _, count in values[self._seen[place] :]:
-                self.total += count
-            self._seen[place] = len(values)
-        return self.total / self.of
+        for place, values in enumerate(lists):
+            if values:
+                self._total += sum(count for _, count in values[self._seen.get(place, 0) :])
+                self._seen[place] = len(values)
+        return self._total / self.records
 
 
-def column_found(axis: Axis, values: Values) -> ColumnFound:
+def column_found(axis: Axis, values: Values, distinct: bool = False) -> ColumnFound:
     """Return the values of a search as codes, in order."""
-    return ColumnFound(
-        axis.column, sorted((axis.code(step), count) for step, count in values), axis.width
-    )
+    codes = sorted((axis.code(step), count) for step, count in values)
+    return ColumnFound(axis.column, codes, axis.width, distinct)
 
 
 def nothing_of(facts: PublicFacts, widths: dict[int, int] | None = None) -> TableFound:
     """Return a table of which nothing is known but how many records it has."""
-    axes = axes_of(facts, widths)
     counts = facts.claim.counts
-    return TableFound(
-        columns=tuple(axis.column for axis in axes),
-        codes=np.zeros((1, len(axes)), np.int64),
-        known=np.zeros(1, np.int64),
-        counts=np.array([facts.records if counts else 1], np.int64),
-        widths=tuple(axis.width for axis in axes),
-        distinct=not counts,
-    )
+    records = facts.records if counts else 1
+    return Groups.whole(axes_of(facts, widths), [records], distinct=not counts).table()
 
 
 def in_order(axes: Sequence[Axis], order: Sequence[int] | None) -> list[Axis]:
@@ -187,81 +187,51 @@ def in_order(axes: Sequence[Axis], order: Sequence[int] | None) -> list[Axis]:
     return [axes[column] for column in first] + rest
 
 
-def table(
-    facts: PublicFacts,
-    strategy: Strategy,
-    order: Sequence[int] | None = None,
-    widths: dict[int, int] | None = None,
-    force: bool = False,
-    care: Care | None = None,
-) -> Attack[TableFound]:
+def table(engine: Engine, wish: Wish) -> Attack[TableFound]:
     """Reconstruct the whole table, attribute after attribute (paper, "full data set").
 
     The records found so far fall into groups that agree on everything known; the next
     attribute is searched in all groups side by side.
     """
-    care = care or Care()
-    rules = Rules.of(facts)
-    axes = axes_of(facts, widths)
-    nothing = nothing_of(facts, widths)
-    axes = yield from with_limits(
-        facts,
-        strategy,
-        axes,
-        lambda axes: strategy.check(rules, in_order(axes, order), 1, force),
+    facts, order = engine.facts, wish.order
+    nothing = nothing_of(facts, wish.widths)
+    axes = yield from limited(
+        engine,
+        wish,
+        axes_of(facts, wish.widths),
+        lambda axes: engine.check(in_order(axes, order), 1),
         lambda: nothing,
-        care,
     )
-    axes = in_order(axes, order)
-    all_columns = tuple(axis.column for axis in axes)
-    all_widths = tuple(axis.width for axis in axes)
-    codes = np.empty((1, 0), np.int64)
-    counts = np.array([rules.n], np.int64)
-
-    def found(codes: Codes, counts: Codes, known: Codes) -> TableFound:
-        rest = np.zeros((len(codes), len(axes) - codes.shape[1]), np.int64)
-        return TableFound(all_columns, np.hstack([codes, rest]), known, counts, all_widths)
-
-    def so_far(codes: Codes, counts: Codes, axis: Axis, results: Sequence[Any]) -> TableFound:
-        known = np.array([result is not None for result in results], np.int64)
-        open_ends = [
-            result if result is not None else [(0, size)]
-            for result, size in zip(results, counts.tolist(), strict=True)
-        ]
-        parent, codes, counts = split(codes, axis, open_ends)
-        return found(codes, counts, codes.shape[1] - 1 + known[parent])
-
-    for depth, axis in enumerate(axes):
+    groups = Groups.whole(in_order(axes, order), [facts.records])
+    for depth, axis in enumerate(groups.axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        cells = Cells.points(all_columns[:depth], codes, all_widths[:depth])
-        about = about_depth(label, depth, len(axes), partial(so_far, codes, counts, axis))
-        if strategy.beliefs:
-            results = yield from columns_of(facts, strategy, cells, axis, counts, care, about)
-        else:
-            results = yield from side_by_side(
-                facts,
-                cells,
-                (
-                    Work(strategy.column(rules, axis, size), group, axis, size)
-                    for group, size in enumerate(counts.tolist())
-                ),
-                about,
-                care,
-            )
-        _, codes, counts = split(codes, axis, results)
-    return found(codes, counts, np.full(len(codes), len(axes)))
+        look = about_depth(label, depth, len(axes), partial(_so_far, groups, axis))
+        mine = Cohorts(groups.cells(), np.arange(len(groups.sizes)), groups.sizes)
+        results = yield from engine.values(mine, [axis], look)
+        groups = _split(groups, axis, results)
+    return groups.table()
 
 
-def about_depth(
-    label: str, depth: int, of: int, look: Callable[[Sequence[Any]], Any]
-) -> Callable[[float, Sequence[Any]], About]:
+def about_depth(label: str, depth: int, of: int, look: Callable[[Sequence[Any]], Any]) -> Look:
     """Describe the rounds of one attribute out of several."""
     return lambda done, results: About(label, (depth + done) / of, partial(look, results))
 
 
-def split(codes: Codes, axis: Axis, results: Sequence[Values]) -> tuple[Codes, Codes, Codes]:
-    """Split groups by the values found in them: parents, longer codes and counts."""
-    parent = np.repeat(np.arange(len(results)), [len(result) for result in results])
-    steps = np.array([step for result in results for step, _ in result], np.int64)
-    counts = np.array([count for result in results for _, count in result], np.int64)
-    return parent, np.column_stack([codes[parent], scaled(steps, axis.width)]), counts
+def whole(values: Values | None, size: int) -> bool:
+    """Tell whether values are those of all records of a group."""
+    return values is not None and sum(count for _, count in values) == size
+
+
+def _so_far(groups: Groups, axis: Axis, results: Sequence[Values | None]) -> TableFound:
+    """Return the table as it is known, with the next attribute where a group's is all found."""
+    sizes = groups.sizes.tolist()
+    over = [whole(values, size) for values, size in zip(results, sizes, strict=True)]
+    known = [values or [] if done else [] for values, done in zip(results, over, strict=True)]
+    return _split(groups, axis, known).joined(groups, np.flatnonzero(np.invert(over))).table()
+
+
+def _split(groups: Groups, axis: Axis, results: Sequence[Values]) -> Groups:
+    """Split groups by the values found in them."""
+    parent = np.repeat(np.arange(len(results)), [len(values) for values in results])
+    pairs = np.array([pair for values in results for pair in values], np.int64).reshape(-1, 2)
+    return groups.split(parent, scaled(pairs[:, 0], axis.width), pairs[:, 1])

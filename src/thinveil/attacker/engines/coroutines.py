@@ -1,24 +1,33 @@
 """Small searches as generators of single questions, and running many of them at once.
 
-`side_by_side` merges the questions of many searches (coroutines) into batches, a round each.
+`side_by_side` merges the questions of many searches (coroutines) into batches, a round each. A
+`Kit` is what a strategy searches one group by, and `Coroutines` the engine made of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
+from thinveil.attacker.doubling import doubled, within
+from thinveil.attacker.engines.protocol import Cohorts, Hints, Look
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import Settling, settling, until_sure
-from thinveil.attacker.terms import NOISY, Attack, Axis, Question, Rules, Search, scaled
+from thinveil.attacker.terms import NOISY, Attack, Axis, Question, Rules, Search, Values, scaled
+from thinveil.errors import TooManyQueries
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Answers, Cells, QueryBatch
+from thinveil.language.queries import WHOLE, About, Answers, Cells, Codes, Flags, QueryBatch
+from thinveil.language.schema import INFINITE, LOWEST, MISSING
 
-_T = TypeVar("_T")
+MOST_QUERIES: Final = 10_000_000
+"""What a strategy may ask without an explicit go-ahead."""
+WHOLE_CELL: Final = Axis(WHOLE, 0, 0)
+"""Where a question is about a cell as it is."""
 
 
 def exceeds(rules: Rules, low: int, high: int, t: int, most: int | None = None) -> Search[bool]:
@@ -61,12 +70,6 @@ def reaches(rules: Rules, low: int, high: int, t: int, fewest: int) -> Search[bo
     if fewest < t - 2 * k and (yield low, high, n - 1) != NOISY:
         return False  # fewer than n - k records, and t is more than that
     return (yield low, high, t - 1 - k) != NOISY
-
-
-def settled(value: _T) -> Search[_T]:
-    """Return a search that has nothing to ask: its result is known."""
-    return value
-    yield
 
 
 @dataclass(slots=True)
@@ -169,3 +172,185 @@ class _Rounds:
             self._where, decided = self._where[keep], decided[keep]
             self._tally.keep(keep)
         self._tally.begin(decided)
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a strategy searches a single group by.
+
+    Args:
+        name: The strategy.
+        count: Finds the number of records in a range, given the most there can be.
+        values: Finds all values of a group of records.
+        only: Finds the value of one known record.
+        most_queries: Bounds the queries beforehand; None where there is no need to.
+        asks_twice: Whether membership asks the printed pair of questions.
+    """
+
+    name: str
+    count: Callable[[Rules, int, int, int], Search[int]]
+    values: Callable[[Rules, Axis, int, Values], Search[Values]]
+    only: Callable[[Rules, Axis], Search[int]]
+    most_queries: Callable[[Rules, Sequence[Axis], int], int] | None = None
+    asks_twice: bool = False
+
+    def column(
+        self, rules: Rules, axis: Axis, s: int, found: Values | None = None
+    ) -> Search[Values]:
+        """Find the values of s records on an axis; missing ones are counted first.
+
+        What is constant in a bounded universe is not asked: a curator would answer it exactly.
+        """
+        found = [] if found is None else found
+        if rules.bounded and axis.size == 1:
+            found.append((MISSING if axis.missing else axis.limits[0], s))
+            return found
+        gone = 0
+        if axis.missing and (gone := (yield from self.missing(rules, s))):
+            found.append((MISSING, gone))
+        if s > gone:
+            yield from self.values(rules, axis, s - gone, found)
+        return found
+
+    def missing(self, rules: Rules, s: int) -> Search[int]:
+        """Count the missing values of s records; one question tells whether there are any."""
+        if not (yield from exceeds(rules, MISSING, LOWEST, 0, s)):
+            return 0
+        if s == 1:
+            return 1
+        return (yield from self.count(rules, MISSING, LOWEST, s))
+
+    def limits(self, rules: Rules, axis: Axis, s: int) -> Search[Axis]:
+        """Find limits for s records: double [-1, 1) until it holds all values that exist."""
+        if axis.missing:
+            s -= yield from self.missing(rules, s)
+
+        def beyond(reach: int) -> Search[bool]:
+            return s > 0 and not (yield from exceeds(rules, -reach, reach, s - 1, s))
+
+        return within(axis, (yield from doubled(axis.width, beyond)))
+
+    def of_person(self, rules: Rules, axis: Axis, s: int, hints: Hints) -> Search[Values]:
+        """Find the values of the s records that fit a person."""
+        if axis.column in hints.priors:
+            axis = yield from _narrowed(rules, axis, s, hints.priors[axis.column])
+        if axis.lower is None:
+            axis = yield from self.limits(rules, axis, s)
+        lower, upper = axis.limits
+        if axis.size == 1:
+            return [(MISSING if axis.missing else lower, s)]
+        if s > 1 or axis.missing:
+            return (yield from self.column(rules, axis, s))
+        if hints.shortcut and axis.size == 2:
+            high = yield from exceeds(rules, upper, upper + 1, 0, 1)
+            return [(upper if high else lower, 1)]
+        return [((yield from self.only(rules, axis)), 1)]
+
+
+def _narrowed(rules: Rules, axis: Axis, s: int, prior: tuple[int, int]) -> Search[Axis]:
+    """Return the axis within prior bounds, if all s records are found to lie there."""
+    low, high = (end // axis.width for end in prior)
+    if axis.lower is not None and axis.upper is not None:
+        low, high = max(low, axis.lower), min(high, axis.upper)
+    if low > high or not (axis.missing or (low, high) != (axis.lower, axis.upper)):
+        return axis
+    if (yield from exceeds(rules, low, high + 1, s - 1, s)):
+        return replace(axis.within(low, high), missing=False)
+    return axis
+
+
+class Coroutines:
+    """An engine that searches each group by itself, all of them side by side.
+
+    Args:
+        facts: What is public.
+        care: How sure decisions must be, where single answers do not tell.
+        kit: The searches.
+    """
+
+    def __init__(self, facts: PublicFacts, care: Care, kit: Kit) -> None:
+        self.facts, self.care, self.kit = facts, care, kit
+        self.rules = Rules.of(facts)
+
+    def check(self, axes: Sequence[Axis], groups: int) -> None:
+        """Refuse to start what would ask more than ten million queries."""
+        if self.kit.most_queries is None:
+            return
+        known = [axis for axis in axes if axis.lower is not None]
+        queries = self.kit.most_queries(self.rules, known, groups)
+        if queries > MOST_QUERIES:
+            raise TooManyQueries(
+                f"the {self.kit.name} strategy may ask up to {queries:,} queries here, above "
+                f"{MOST_QUERIES:,}: add --force to go ahead, or use --strategy published"
+            )
+
+    def limits(
+        self, axes: Sequence[Axis], about: About, hints: Hints | None = None
+    ) -> Attack[list[Axis]]:
+        """Return axes with limits; those of one person are best found with the value."""
+        if hints is not None and hints.people == 1 and self.kit.most_queries is None:
+            return list(axes)
+        unknown = [axis for axis in axes if axis.lower is None]
+        found = yield from side_by_side(
+            self.facts,
+            Cells.everything(),
+            [Work(self.kit.limits(self.rules, each, self.rules.n), 0, each) for each in unknown],
+            lambda *_: about,
+            self.care,
+        )
+        known = {axis.column: axis for axis in found}
+        return [known.get(axis.column, axis) for axis in axes]
+
+    def values(
+        self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
+    ) -> Attack[list[Values]]:
+        """Find all values of each group on each axis, all of them side by side."""
+        sizes = zip(groups.rows.tolist(), groups.sizes.tolist(), strict=True)
+        jobs = [(row, size, axis) for row, size in sizes for axis in axes]
+        found: list[Values] = [[] for _ in jobs]  # as they come, for those who look on
+        work = [
+            Work(self._values(axis, size, mine, hints), row, axis, size)
+            for (row, size, axis), mine in zip(jobs, found, strict=True)
+        ]
+
+        def look_on(done: float, results: list[Any]) -> About:
+            return look(done, found if hints is None else results)
+
+        return (yield from side_by_side(self.facts, groups.cells, work, look_on, self.care))
+
+    def _values(self, axis: Axis, s: int, found: Values, hints: Hints | None) -> Search[Values]:
+        if hints is None:
+            return self.kit.column(self.rules, axis, s, found)
+        return self.kit.of_person(self.rules, axis, s, hints)
+
+    def more_than(self, groups: Cohorts, steps: Sequence[int], look: Look) -> Attack[Flags]:
+        """Tell whether groups hold more records than each step says, one question each."""
+        told = yield from self._each(groups, partial(self._more, steps), look)
+        return np.array(told, np.bool_).reshape(len(told), len(steps))
+
+    def _more(self, steps: Sequence[int]) -> Search[list[bool]]:
+        told: list[bool] = []
+        for step in steps:
+            told += [(yield from exceeds(self.rules, MISSING, INFINITE, step))]
+        if self.kit.asks_twice and steps == (0,) and self.rules.k and not self.rules.hidden:
+            zone = yield MISSING, INFINITE, self.rules.k - 1  # as printed; the first one decides
+            told[0] = told[0] or zone != NOISY
+        return told
+
+    def count(self, groups: Cohorts, look: Look, few: bool = False) -> Attack[Codes]:
+        """Count the records of groups; where few are expected, two questions settle most."""
+        told = yield from self._each(groups, partial(self._count, few), look)
+        return np.array(told, np.int64)
+
+    def _count(self, few: bool) -> Search[int]:
+        if few:
+            some, several = yield from self._more((0, 1))
+            if not (some and several):
+                return int(some)
+        return (yield from self.kit.count(self.rules, MISSING, INFINITE, self.rules.n))
+
+    def _each(
+        self, groups: Cohorts, make: Callable[[], Search[Any]], look: Look
+    ) -> Attack[list[Any]]:
+        work = [Work(make(), row, WHOLE_CELL) for row in groups.rows.tolist()]
+        return (yield from side_by_side(self.facts, groups.cells, work, look, self.care))

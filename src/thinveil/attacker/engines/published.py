@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 
-from thinveil.attacker.engines.coroutines import reaches
+from thinveil.attacker.engines.coroutines import Coroutines, Kit, reaches
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules, Search, Values, contradiction
+from thinveil.language.facts import PublicFacts
 
 
 def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
@@ -198,3 +200,8 @@ def only(rules: Rules, axis: Axis) -> Search[int]:
     lower, upper = axis.limits
     start = lower if rules.bounded else lower - 1
     return largest(rules, axis, start, upper + 1, 1)
+
+
+def evenly(facts: PublicFacts, care: Care) -> Coroutines:
+    """Return the engine of strategies that learn: it counts by three outcomes."""
+    return Coroutines(facts, care, Kit("adaptive", count_evenly, values, only))

@@ -17,45 +17,56 @@ from typing import Any
 
 import numpy as np
 
-from thinveil.attacker.engines.coroutines import Work, side_by_side
+from thinveil.attacker.engines.coroutines import Coroutines, Work, side_by_side
 from thinveil.attacker.engines.posterior.searches import Searches
+from thinveil.attacker.engines.protocol import Cohorts, Hints, Look, in_turn
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import until_sure
-from thinveil.attacker.strategies import Strategy
-from thinveil.attacker.terms import Attack, Axis, Rules, Values, scaled
+from thinveil.attacker.terms import Attack, Axis, Values, scaled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
 from thinveil.language.schema import MISSING
 
 
-def columns_of(
-    facts: PublicFacts,
-    strategy: Strategy,
-    cells: Cells,
-    axis: Axis,
-    sizes: Codes,
-    care: Care,
-    about: Callable[[float, Sequence[Any]], About],
-) -> Attack[list[Values]]:
-    """Find all values of each group on one axis; missing ones are counted first."""
-    rules = Rules.of(facts)
-    if rules.bounded and axis.size == 1:
-        return [[(MISSING if axis.missing else axis.limits[0], size)] for size in sizes.tolist()]
-    gone = np.zeros_like(sizes)
-    if axis.missing:
-        counted = yield from side_by_side(
-            facts,
-            cells,
-            [
-                Work(strategy.missing(rules, size), group, axis, size)
-                for group, size in enumerate(sizes.tolist())
-            ],
-            lambda done, _: about(0.0, [None] * len(sizes)),
-            care,
-        )
-        gone = np.array(counted, np.int64)
-    missing: list[Values] = [[(MISSING, each)] if each else [] for each in gone.tolist()]
-    return (yield from values_of(facts, cells, axis, sizes - gone, care, about, missing))
+class Posterior(Coroutines):
+    """An engine that carries beliefs; counts, limits and priors are searched group by group."""
+
+    def limits(
+        self, axes: Sequence[Axis], about: About, hints: Hints | None = None
+    ) -> Attack[list[Axis]]:
+        """Return axes with limits: beliefs need them."""
+        priors = hints is not None and hints.priors
+        return (yield from super().limits(axes, about, hints if priors else None))
+
+    def values(
+        self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
+    ) -> Attack[list[Values]]:
+        """Find all values of each group, one axis after the other."""
+        if hints is not None and hints.priors:
+            return (yield from super().values(groups, axes, look, hints))
+        search = partial(self._column, groups.alone(), groups.sizes)
+        return (yield from in_turn(len(groups.rows), axes, look, search))
+
+    def _column(self, cells: Cells, sizes: Codes, axis: Axis, look: Look) -> Attack[list[Values]]:
+        """Find all values of each group on one axis; missing ones are counted first."""
+        many = sizes.tolist()
+        if self.rules.bounded and axis.size == 1:
+            return [[(MISSING if axis.missing else axis.limits[0], size)] for size in many]
+        gone = [0] * len(many)
+        if axis.missing:
+            gone = yield from side_by_side(
+                self.facts,
+                cells,
+                [
+                    Work(self.kit.missing(self.rules, size), group, axis, size)
+                    for group, size in enumerate(many)
+                ],
+                lambda done, _: look(0.0, [None] * len(many)),
+                self.care,
+            )
+        missing: list[Values] = [[(MISSING, each)] if each else [] for each in gone]
+        left = sizes - np.array(gone, np.int64)
+        return (yield from values_of(self.facts, cells, axis, left, self.care, look, missing))
 
 
 def values_of(

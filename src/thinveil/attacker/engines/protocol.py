@@ -1,0 +1,130 @@
+"""What every engine offers, so that the six attacks on tables and people are written once.
+
+An engine finds counts and values of groups of records by asking a curator. How it asks, and how
+it reads the answers, is its own affair; the attacks (`attacks/table.py`, `attacks/people.py`) know
+this contract alone. Conforming: `coroutines.Coroutines` (the paper's searches),
+`posterior.engine.Posterior`, `any_law.AnyLaw` and `distinct_searches.Existence` (Bootstrap DP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from thinveil.attacker.terms import Attack, Axis, Values
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Flags
+
+SOME: Final = -1
+"""In place of a count, where it is only shown that some records are there, and not all."""
+
+Look = Callable[[float, Sequence[Any]], About]
+"""Describes a round: from the settled share, and what is known of each group so far. None stands
+for nothing; values may be some of several."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cohorts:
+    """Groups of records to be asked about.
+
+    Args:
+        cells: A table of cells.
+        rows: The cells that are meant.
+        sizes: How many records each of them holds; the most it may hold, where that is asked.
+    """
+
+    cells: Cells
+    rows: Codes
+    sizes: Codes
+
+    @staticmethod
+    def everybody(facts: PublicFacts) -> Cohorts:
+        """Return all records as one group."""
+        return Cohorts(Cells.everything(), np.zeros(1, np.int64), np.array([facts.records]))
+
+    def alone(self) -> Cells:
+        """Return the cells that are meant, and no others."""
+        return Cells(self.cells.columns, self.cells.low[self.rows], self.cells.high[self.rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What an engine may make use of where the values of people are wanted.
+
+    Args:
+        people: How many there are; limits found for one may not be worth it for the whole table.
+        priors: Bounds, in codes, that values are believed to lie in. They are checked.
+        shortcut: Whether a binary attribute of a unique person is a membership question.
+    """
+
+    people: int
+    priors: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    shortcut: bool = True
+
+
+class Engine(Protocol):
+    """Finds counts and values of groups of records, many groups at once."""
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What is public."""
+        ...
+
+    def check(self, axes: Sequence[Axis], groups: int) -> None:
+        """Refuse to search axes, one after the other, if that would ask far too much.
+
+        Axes whose limits are not known yet are left out.
+
+        Raises:
+            TooManyQueries: It would.
+        """
+        ...
+
+    def limits(
+        self, axes: Sequence[Axis], about: About, hints: Hints | None = None
+    ) -> Attack[list[Axis]]:
+        """Return axes with limits for the whole table, found by asking where not public.
+
+        With hints, `values` may be left to find them.
+        """
+        ...
+
+    def values(
+        self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
+    ) -> Attack[list[Values]]:
+        """Find all values of each group on each axis: group after group, the axes of each.
+
+        Counts are all 1 where only existence is shown. Hints come with the values of people.
+        """
+        ...
+
+    def more_than(self, groups: Cohorts, steps: Sequence[int], look: Look) -> Attack[Flags]:
+        """Tell for each group, a row, whether it holds more than so many records, each a column."""
+        ...
+
+    def count(self, groups: Cohorts, look: Look, few: bool = False) -> Attack[Codes]:
+        """Count the records of each group; `few` where most are expected to hold none or one.
+
+        Returns SOME where counts are not shown, and neither none nor all records are there.
+        """
+        ...
+
+
+def in_turn(
+    groups: int,
+    axes: Sequence[Axis],
+    look: Look,
+    search: Callable[[Axis, Look], Attack[list[Values]]],
+) -> Generator[Any, Any, list[Values]]:
+    """Find the values of groups on one axis after the other, as `values` returns them."""
+    results: list[Any] = [None] * (groups * len(axes))
+    for place, axis in enumerate(axes):
+
+        def look_on(done: float, some: Sequence[Any], place: int = place) -> About:
+            return look((place + done) / len(axes), some if len(axes) == 1 else results)
+
+        results[place :: len(axes)] = yield from search(axis, look_on)
+    return results
