@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -132,20 +132,13 @@ def run(
             reached cap, a target that dies and answers that contradict each other end the
             run early instead.
     """
-    facts = target.facts
-    meter = Meter(len(facts.schema))
-    own = ledger_of(target)
-    remembering = target if isinstance(target, Remembering) else None  # slow: asked once
-    fresh = own is not None and own.spent == 0
-    ledger = Ledger(cap)
-    recorded: list[Event] = []
+    carrier = _Carrier(target, schedule, transcript, Ledger(cap))
+    meter = carrier.meter
     ending: Ending = "complete"
-    resumable = True
     reason = ""
     answers: Answers | None = None
     about = About()
-    key = transcript.header.run if transcript else secrets.token_hex(8)
-    watched = _log.isEnabledFor(logging.DEBUG)
+    error: BaseException | None = None
     try:
         with _rare_collections() as each_round:
             while True:
@@ -155,56 +148,112 @@ def run(
                     found: _T = stop.value
                     break
                 about = batch.about
-                number = meter.rounds + 1
-                stamped = batch.stamped((key, number), schedule.stamp(batch, meter.queries))
-                values = None
-                digest = b""
-                if transcript is not None:
-                    digest = batch.digest()
-                    values = transcript.replay(number, digest)
-                if values is not None:
-                    answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
-                    spend = _recall(remembering, stamped, answers, meter.queries)
-                    recorded.append(spend)
-                    meter.replayed += 1
-                    ledger.admit(spend)
-                else:
-                    if recorded:
-                        _restore(target, meter, recorded)
-                        recorded = []
-                    spend = _price(remembering, stamped)
-                    ledger.admit(spend)
-                    if transcript is not None:
-                        transcript.sent(number, digest)
-                    answers = checked(_ask(target, stamped), stamped)
-                    if transcript is not None:
-                        transcript.got(number, digest, answers.values)
-                ledger.record(spend)
-                meter.count(batch, facts.records)
-                meter.error.add(facts.claim, batch.queries, stamped.epsilon)
-                meter.risk = about.risk
-                meter.spent = ledger.spent
+                answers = carrier.carry(batch)
                 observer(meter, about)
                 each_round()
-                if watched:
-                    how = "replayed" if values is not None else "drawn"
-                    asked = (batch.questions, batch.queries, how, about.label)
-                    _log.debug("round %d: %d questions, %d answers %s; %s", number, *asked)
-    except BudgetError as refusal:
-        if meter.rounds == 0 and not isinstance(refusal, BudgetSpent):
+    except tuple(_ENDINGS) as early:
+        cold = meter.rounds == 0 and not isinstance(early, BudgetSpent)
+        if isinstance(early, BudgetError) and cold:
             raise
-        ending, reason, found = "cap", str(refusal), about.so_far()
-    except KeyboardInterrupt:
-        ending, reason, found = "interrupted", "the run was interrupted", about.so_far()
-    except Undecided as error:
-        ending, reason, found = "undecided", str(error), about.so_far()
-    except (TargetError, EvidenceError) as error:
-        ending, reason, found = "target", str(error), about.so_far()
-        resumable = isinstance(error, TargetError)
-    if recorded:
-        _restore(target, meter, recorded)
-    claimed = own.spent if own is not None and fresh else ledger.spent
-    return Run(found, ending, reason, meter, claimed, resumable)
+        ending = next(name for kind, name in _ENDINGS.items() if isinstance(early, kind))
+        reason = "the run was interrupted" if ending == "interrupted" else str(early)
+        found, error = about.so_far(), early
+    carrier.restore()
+    unresumable = ending == "target" and not isinstance(error, TargetError)
+    return Run(found, ending, reason, meter, carrier.spent, not unresumable)
+
+
+_ENDINGS: Final[dict[type[BaseException], Ending]] = {
+    BudgetError: "cap",
+    KeyboardInterrupt: "interrupted",
+    Undecided: "undecided",
+    TargetError: "target",
+    EvidenceError: "target",
+}
+"""What ends a run early, and how that is called; of two that fit, the first counts."""
+
+
+class _Carrier:
+    """Carries batches to a target, or hears them again from a transcript, and counts."""
+
+    def __init__(
+        self, target: Target, schedule: Schedule, transcript: Transcript | None, ledger: Ledger
+    ) -> None:
+        self.meter = Meter(len(target.facts.schema))
+        self._target, self._schedule = target, schedule
+        self._transcript, self._ledger = transcript, ledger
+        self._facts = target.facts
+        self._own = ledger_of(target)
+        self._fresh = self._own is not None and self._own.spent == 0
+        self._remembering = target if isinstance(target, Remembering) else None  # slow: asked once
+        self._recorded: list[Event] = []
+        self._key = transcript.header.run if transcript else secrets.token_hex(8)
+        self._watched = _log.isEnabledFor(logging.DEBUG)
+
+    @property
+    def spent(self) -> Fraction:
+        """The claimed loss of this run: by the target's own ledger if it began with the run."""
+        own = self._own
+        return own.spent if own is not None and self._fresh else self._ledger.spent
+
+    def carry(self, batch: QueryBatch) -> Answers:
+        """Stamp a batch, have it answered or hear it again, and count it."""
+        meter, number = self.meter, self.meter.rounds + 1
+        epsilon = self._schedule.stamp(batch, meter.queries)
+        stamped = batch.stamped((self._key, number), epsilon)
+        digest = b"" if self._transcript is None else batch.digest()
+        values = None if self._transcript is None else self._transcript.replay(number, digest)
+        if values is not None:
+            answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
+            spend = self._hear(stamped, answers)
+        else:
+            answers, spend = self._ask(stamped, number, digest)
+        self._ledger.record(spend)
+        meter.count(batch, self._facts.records)
+        meter.error.add(self._facts.claim, batch.queries, stamped.epsilon)
+        meter.risk = batch.about.risk
+        meter.spent = self._ledger.spent
+        if self._watched:
+            how = "replayed" if values is not None else "drawn"
+            asked = (batch.questions, batch.queries, how, batch.about.label)
+            _log.debug("round %d: %d questions, %d answers %s; %s", number, *asked)
+        return answers
+
+    def _hear(self, batch: QueryBatch, answers: Answers) -> Event:
+        """Return what a recorded batch cost, and let a target that remembers hear it again."""
+        mine = self._remembering
+        drawn = self.meter.queries
+        spend = Spend.of(batch) if mine is None else mine.recall(batch, answers, drawn)
+        self._recorded.append(spend)
+        self.meter.replayed += 1
+        self._ledger.admit(spend)
+        return spend
+
+    def _ask(self, batch: QueryBatch, number: int, digest: bytes) -> tuple[Answers, Event]:
+        """Ask a target what was never answered; return also what it cost."""
+        self.restore()
+        mine = self._remembering
+        spend = Spend.of(batch) if mine is None else mine.price(batch)
+        self._ledger.admit(spend)
+        if self._transcript is not None:
+            self._transcript.sent(number, digest)
+        try:
+            answer = self._target.answer(batch)
+        except ThinveilError:
+            raise
+        except Exception as error:  # what it says could hold values of the table
+            raise TargetError(f"the target failed: {type(error).__name__}") from error
+        answers = checked(answer, batch)
+        if self._transcript is not None:
+            self._transcript.got(number, digest, answers.values)
+        return answers, spend
+
+    def restore(self) -> None:
+        """Bring a target in this process to where the transcript ends; the replay was free."""
+        recorded, self._recorded = self._recorded, []
+        if recorded and isinstance(self._target, Restorable):
+            free = PostProcessing(f"replay of {self.meter.replayed} batches")
+            self._target.restore(self.meter.queries, [*recorded, free])
 
 
 @contextmanager
@@ -230,31 +279,3 @@ def _rare_collections() -> Iterator[Callable[[], None]]:
         yield each_round
     finally:
         gc.enable()
-
-
-def _restore(target: Target, meter: Meter, recorded: list[Event]) -> None:
-    """Bring a target in this process to where the transcript ends; the replay was free."""
-    if isinstance(target, Restorable):
-        target.restore(
-            meter.queries, [*recorded, PostProcessing(f"replay of {meter.replayed} batches")]
-        )
-
-
-def _price(target: Remembering | None, batch: QueryBatch) -> Event:
-    """Return what a batch will cost: as the target says, else what is offered for it."""
-    return Spend.of(batch) if target is None else target.price(batch)
-
-
-def _recall(target: Remembering | None, batch: QueryBatch, answers: Answers, drawn: int) -> Event:
-    """Return what a recorded batch cost, and let a target that remembers hear it again."""
-    return Spend.of(batch) if target is None else target.recall(batch, answers, drawn)
-
-
-def _ask(target: Target, batch: QueryBatch) -> object:
-    """Ask a target; whatever else it raises becomes an error that names no values."""
-    try:
-        return target.answer(batch)
-    except ThinveilError:
-        raise
-    except Exception as error:
-        raise TargetError(f"the target failed: {type(error).__name__}") from error

@@ -15,6 +15,7 @@ import secrets
 import time
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from thinveil.auditing.targets import checked
 from thinveil.errors import (
     BudgetError,
     BudgetSpent,
@@ -32,7 +34,7 @@ from thinveil.errors import (
     UsageError,
 )
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Codes, Floats, QueryBatch
+from thinveil.language.queries import Answers, Floats, QueryBatch
 from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.facts import facts_from_plain
@@ -47,6 +49,8 @@ _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_SAID: Final = 300
+_KEPT: Final = "Answers so far are kept; go on when it is back"
+_CHECK: Final = "Check the address, and that the service is running"
 _TOKEN: Final = re.compile(r"[!-~]+")  # what a header can hold
 
 _T = TypeVar("_T")
@@ -71,20 +75,17 @@ class Trips:
     received: int = 0
     milliseconds: array[float] = field(default_factory=lambda: array("d"), repr=False)
 
-    def quantile(self, share: float) -> float:
-        """Return the milliseconds that this share of the trips did not pass."""
-        return float(np.quantile(self.milliseconds, share)) if self.milliseconds else 0.0
-
     def to_plain(self) -> dict[str, float]:
-        """Return the figures for a report."""
+        """Return the figures for a report; of the times, what half, most and all did not pass."""
+        median, most, slowest = np.quantile(self.milliseconds or [0.0], (0.5, 0.95, 1.0)).tolist()
         return {
             "trips": self.trips,
             "retries": self.retries,
             "bytes_sent": self.sent,
             "bytes_received": self.received,
-            "median_ms": round(self.quantile(0.5), 3),
-            "p95_ms": round(self.quantile(0.95), 3),
-            "slowest_ms": round(self.quantile(1.0), 3),
+            "median_ms": round(median, 3),
+            "p95_ms": round(most, 3),
+            "slowest_ms": round(slowest, 3),
         }
 
 
@@ -140,12 +141,11 @@ class HttpTarget:
         )
         self._patience = min(patience, FIRST_PATIENCE)
         try:
-            self.facts, self.fingerprint, self._limits, speaks = self._exchange(
-                "GET", "/facts", None, "", _facts
-            )
+            told = self._exchange("GET", "/facts", None, "", _facts)
         except BaseException:
             self.close()
             raise
+        self.facts, self.fingerprint, self._limits, speaks = told
         self._patience = patience
         can = find_spec("pyarrow") is not None
         self._arrow = speaks and can if arrow is None else arrow
@@ -169,8 +169,7 @@ class HttpTarget:
             BudgetError: The service refuses the share of an answer.
             TargetError: The service failed for too long, or does not understand.
         """
-        values = self._answered(Asked(_key(batch), batch))
-        return Answers(values, batch.repeats, batch.epsilon)
+        return checked(self._answered(Asked(_key(batch), batch)), batch)
 
     def ledger(self) -> dict[str, Any]:
         """Ask how the analyst's account stands: budget, spent, left, batches, answers.
@@ -186,46 +185,37 @@ class HttpTarget:
 
     def _answered(self, asked: Asked) -> Floats:
         """Send a batch, or its two halves where it is too large."""
-        batch, limits = asked.batch, self._limits
-        body: bytes | memoryview = b""
-        fits = (
-            batch.queries <= limits.answers
-            and len(batch.cell) <= limits.boxes
-            and _pairs(batch) <= limits.pairs
-        )
-        if fits:
-            body = (
-                wire_arrow.encode_batch(asked)
-                if self._arrow
-                else wire.encode_batch(asked, self.facts.schema)
-            )
-        if not fits or len(body) > (limits.body if self._arrow else limits.json):
-            first, second = _halves(batch)
-            return np.concatenate(
-                [
-                    self._answered(Asked(f"{asked.key}.0", first)),
-                    self._answered(Asked(f"{asked.key}.1", second)),
-                ]
-            )
+        body = self._body(asked)
+        if body is None:
+            halves = enumerate(_halves(asked.batch))
+            parts = [self._answered(Asked(f"{asked.key}.{at}", half)) for at, half in halves]
+            return np.concatenate(parts)
         kind = wire_arrow.MEDIA_TYPE if self._arrow else "application/json"
         reply = self._exchange(
-            "POST", "/answers", bytes(body), kind, lambda response: self._read(response, asked)
+            "POST", "/answers", body, kind, lambda response: self._read(response, asked)
         )
-        if not np.isfinite(reply.values).all():
-            raise TargetError(
-                f"{self.url} answered with something that is not a finite number, although it "
-                "says that it is a thinveil service"
-            )
         return reply.values
+
+    def _body(self, asked: Asked) -> bytes | None:
+        """Return a batch as it travels; None where the service does not take it at once."""
+        batch, limits = asked.batch, self._limits
+        if batch.queries > limits.answers or len(batch.cell) > limits.boxes:
+            return None
+        if _pairs(batch) > limits.pairs:
+            return None
+        if self._arrow:
+            body, most = bytes(wire_arrow.encode_batch(asked)), limits.body
+        else:
+            body, most = wire.encode_batch(asked, self.facts.schema), limits.json
+        return body if len(body) <= most else None
 
     def _read(self, response: Any, asked: Asked) -> Reply:
         """Read the answers to a batch out of a reply."""
         kind = response.headers.get("content-type", "").partition(";")[0]
+        arrow = kind == wire_arrow.MEDIA_TYPE
+        decode = wire_arrow.decode_reply if arrow else wire.decode_reply
         try:
-            if kind == wire_arrow.MEDIA_TYPE:
-                reply = wire_arrow.decode_reply(response.content)
-            else:
-                reply = wire.decode_reply(response.content)
+            reply = decode(response.content)
         except FieldError:
             raise _Unusable("its replies cannot be read") from None
         if reply.key != asked.key or len(reply.values) != asked.batch.queries:
@@ -233,12 +223,7 @@ class HttpTarget:
         return reply
 
     def _exchange(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        kind: str,
-        read: Callable[[Any], _T],
+        self, method: str, path: str, body: bytes | None, kind: str, read: Callable[[Any], _T]
     ) -> _T:
         """Send a request until a usable reply comes back, or patience ends."""
         headers = {"Content-Type": kind} if kind else {}
@@ -249,9 +234,8 @@ class HttpTarget:
             wait = 0.0
             started = time.perf_counter()
             try:
-                response = self._client.request(
-                    method, self.url + path, content=body, headers=headers
-                )
+                where = self.url + path
+                response = self._client.request(method, where, content=body, headers=headers)
                 self.trips.sent += len(body or b"")
                 self.trips.received += len(response.content)
                 if response.status_code == 200:
@@ -272,12 +256,8 @@ class HttpTarget:
             left = deadline - time.monotonic()
             wait = max(wait, pause * self._shake.uniform(0.5, 1.0))
             if wait > left:
-                kept = "Answers so far are kept; go on when it is back"
-                if self.trips.trips == 0:
-                    kept = "Check the address, and that the service is running"
-                raise TargetError(
-                    f"{self.url} could not be used, after {attempt} attempts: {problem}. {kept}"
-                )
+                after = f"{self.url} could not be used, after {attempt} attempts: {problem}"
+                raise TargetError(f"{after}. {_KEPT if self.trips.trips else _CHECK}")
             self.trips.retries += 1
             _log.info("%s: %s; attempt %d in %.1f s", self.url, problem, attempt + 1, wait)
             self._sleep(wait)
@@ -357,22 +337,19 @@ def _facts(response: Any) -> tuple[PublicFacts, str, Limits, bool]:
 
 
 def _plain(response: Any) -> dict[str, Any]:
-    try:
+    with suppress(ValueError, RecursionError):
         plain = response.json()
-    except (ValueError, RecursionError):
-        raise _Unusable("its replies cannot be read") from None
-    if not isinstance(plain, dict):
-        raise _Unusable("its replies cannot be read")
-    return plain
+        if isinstance(plain, dict):
+            return plain
+    raise _Unusable("its replies cannot be read")
 
 
 def _error(response: Any) -> dict[str, Any]:
     """Return what a service says of an error, as far as it can be read."""
-    try:
+    with suppress(_Unusable):
         said = _plain(response).get("error")
-    except _Unusable:
-        return {}
-    return said if isinstance(said, dict) else {}
+        return said if isinstance(said, dict) else {}
+    return {}
 
 
 def _quoted(said: dict[str, Any]) -> str:
@@ -383,14 +360,11 @@ def _quoted(said: dict[str, Any]) -> str:
 
 def _retry_after(text: str) -> float:
     """Read how long to wait: seconds, or a date."""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(int(text)))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError, OverflowError):
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
+    return 0.0
 
 
 def _key(batch: QueryBatch) -> str:
@@ -416,20 +390,11 @@ def _halves(batch: QueryBatch) -> tuple[QueryBatch, QueryBatch]:
 
     The halves depend on the batch alone, so the same keys always stand for the same parts.
     """
-    questions = batch.questions
-    if questions > 1:
-        middle = questions // 2
-        rows = np.arange(questions)
-        return _some(batch, rows[:middle]), _some(batch, rows[middle:])
+    if batch.questions > 1:
+        first, second = np.array_split(np.arange(batch.questions), [batch.questions // 2])
+        return batch.some(first), batch.some(second)
     repeats = int(np.max(batch.repeats))
     if repeats == 1:
         raise TargetError("a single question is larger than the service takes at once")
     few = repeats // 2
     return replace(batch, repeats=few), replace(batch, repeats=repeats - few)
-
-
-def _some(batch: QueryBatch, rows: Codes) -> QueryBatch:
-    epsilon = batch.epsilon
-    return replace(
-        batch.some(rows), epsilon=epsilon[rows] if isinstance(epsilon, np.ndarray) else epsilon
-    )

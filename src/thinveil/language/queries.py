@@ -255,7 +255,7 @@ class QueryBatch:
 
     def some(self, rows: Codes) -> QueryBatch:
         """Return some questions of this batch, by their numbers."""
-        box, offsets, repeats = rows, None, self.repeats
+        box, offsets, repeats, epsilon = rows, None, self.repeats, self.epsilon
         if self.offsets is not None:
             sizes = np.diff(self.offsets)[rows]
             offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -269,6 +269,7 @@ class QueryBatch:
             threshold=self.threshold[rows],
             offsets=offsets,
             repeats=repeats if isinstance(repeats, int) else repeats[rows],
+            epsilon=epsilon[rows] if isinstance(epsilon, np.ndarray) else epsilon,
         )
 
     def digest(self) -> bytes:
