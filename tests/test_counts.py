@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import thinveil
 from thinveil.attacker.beliefs import count_bins as wide
-from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_gamma, ramp, rough
+from thinveil.attacker.beliefs.arrays import ramp
+from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_gamma, rough
 from thinveil.attacker.beliefs.count_zones import Counts, candidates, outcome_entropy
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules
 from thinveil.errors import EvidenceError

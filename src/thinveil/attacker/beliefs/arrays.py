@@ -1,6 +1,6 @@
-"""Values put together: cells for predictions, levels of contexts, findings of several times.
+"""Arrays put together: rows one after the other, cells for predictions, findings of several times.
 
-Quantization into bins of about equal frequency, with heavy hitters in bins of their own.
+Ragged arrays, and quantization into bins of about equal frequency, heavy hitters in their own.
 """
 
 from __future__ import annotations
@@ -60,6 +60,45 @@ def summed(counts: Codes | Floats) -> npt.NDArray[Any]:
     [0, 3, 4]
     """
     return np.concatenate([[0], np.cumsum(counts)])
+
+
+def starts(sizes: Codes) -> Codes:
+    """Return where rows of these sizes begin, one after the other."""
+    return np.cumsum(sizes) - sizes
+
+
+def ramp(sizes: Codes) -> Codes:
+    """Return 0 .. size - 1 for each size, one after the other."""
+    return np.arange(int(sizes.sum())) - np.repeat(starts(sizes), sizes)
+
+
+def spans(first: Codes, sizes: Codes) -> Codes:
+    """Return all places of stretches.
+
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    return np.repeat(first, sizes) + ramp(sizes)
+
+
+def peaks(values: Floats, sizes: Codes) -> Floats:
+    """Return for each value the largest of its row."""
+    return np.repeat(np.maximum.reduceat(values, starts(sizes)), sizes)
+
+
+def evened(mass: Floats, sizes: Codes) -> Floats:
+    """Return beliefs of which each row adds up to one."""
+    even: Floats = mass / np.repeat(np.add.reduceat(mass, starts(sizes)), sizes)
+    return even
+
+
+def grown(rows: npt.NDArray[Any], many: int) -> npt.NDArray[Any]:
+    """Return an array with room for so many rows, and twice as many as before."""
+    if many <= len(rows):
+        return rows
+    room = np.empty((max(many, 2 * len(rows)), *rows.shape[1:]), rows.dtype)
+    room[: len(rows)] = rows
+    return room
 
 
 def joined(parts: Iterable[Triple]) -> Triple:

@@ -12,12 +12,13 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import evened, peaks, spans, summed
 from thinveil.language.queries import Codes, Floats
 
 CONCENTRATIONS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 2048.0)
 """How alike the records of a group may be: 1 is nearly all or none, 2048 nearly a binomial."""
 _MANY: Final = 512  # records beyond which a rough prior is good enough: there are few such groups
-_LOG_FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, _MANY + 1)))])
+_LOG_FACTORIALS: Final = summed(np.log(np.arange(1, _MANY + 1)))
 _LEAST: Final = 1e-9  # no count is impossible
 _FADING: Final = 0.999
 _LEARNED: Final = 200  # counts that are learned from at a time
@@ -35,11 +36,6 @@ def log_gamma(x: Floats) -> Floats:
     series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * up * up)) / (up * up)) / up
     value: Floats = (up - 0.5) * np.log(up) - up + 0.9189385332046727 + series - np.log(low)
     return value
-
-
-def ramp(sizes: Codes) -> Codes:
-    """Return 0 .. size - 1 for each size, one after the other."""
-    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def rough(count: Codes | Floats, s: Codes | Floats, p: Floats) -> Floats:
@@ -66,30 +62,19 @@ class Spread:
             high: The largest.
         """
         size = high - low + 1
-        count = np.repeat(low, size) + ramp(size)
+        count = spans(low, size)
         each = np.repeat(s, size).astype(np.float64)
-        p = np.clip(p, _EDGE, 1 - _EDGE)
-        chance = np.repeat(p, size)
-        starts = np.cumsum(size) - size
-        share = self._weight / self._weight.sum()
-        many = np.repeat(s > _MANY, size)
+        chance = np.repeat(np.clip(p, _EDGE, 1 - _EDGE), size)
         mass = np.zeros(len(count))
-        few = np.flatnonzero(~many)
-        if len(few):
+        few = each <= _MANY
+        if few.any():
+            mine = size[s <= _MANY]
             parts = _components(count[few], each[few], chance[few])
-            mine = s <= _MANY
-            begins = np.cumsum(size[mine]) - size[mine]
-            for weight, log in zip(share, parts, strict=True):
-                part = np.exp(log - np.repeat(np.maximum.reduceat(log, begins), size[mine]))
-                part /= np.repeat(np.add.reduceat(part, begins), size[mine])
-                mass[few] += weight * part
-        rest = np.flatnonzero(many)
-        if len(rest):
-            mass[rest] = rough(count[rest], each[rest], chance[rest])
-        top = np.maximum.reduceat(mass, starts)
-        mass = np.maximum(mass, _LEAST * np.repeat(top, size))
-        mass /= np.repeat(np.add.reduceat(mass, starts), size)
-        return mass
+            for weight, log in zip(self._weight / self._weight.sum(), parts, strict=True):
+                mass[few] += weight * evened(np.exp(log - peaks(log, mine)), mine)
+        rest = ~few
+        mass[rest] = rough(count[rest], each[rest], chance[rest])
+        return evened(np.maximum(mass, _LEAST * peaks(mass, size)), size)
 
     def learn(self, s: Codes, p: Floats, count: Codes) -> None:
         """Take in counts that were found, of groups of at least two records."""

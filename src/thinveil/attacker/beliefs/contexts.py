@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import Triple, joined
 from thinveil.attacker.fixed_order import shares, shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
@@ -51,8 +52,8 @@ class Mixer:
         self._logs = [np.zeros_like(table) for table in self._tables]
         self._weight = np.full(len(contexts), _START)
         self._hessian = np.eye(len(contexts)) * _HOLD
-        self._waiting: list[tuple[Codes, Codes, Codes]] = []
-        self._found: list[tuple[Codes, Codes, Codes]] = []
+        self._waiting: list[Triple] = []
+        self._found: list[Triple] = []
         self._records = 0
         self._next_fit = 1
         self._smooth = [False] * len(contexts)
@@ -104,9 +105,7 @@ class Mixer:
         """Take in what was found since: weights first, then tables."""
         if not self._waiting:
             return
-        groups, cells, counts = (
-            np.concatenate([each[part] for each in self._waiting]) for part in range(3)
-        )
+        groups, cells, counts = joined(self._waiting)
         self._waiting = []
         self._found.append((groups, cells, counts))
         self._records += int(counts.sum())
@@ -124,10 +123,7 @@ class Mixer:
         self._base = self._log_left()
 
     def _ratios(self) -> list[Floats]:
-        return [
-            self._ratio(table, smooth)
-            for table, smooth in zip(self._tables, self._smooth, strict=True)
-        ]
+        return [self._ratio(*each) for each in zip(self._tables, self._smooth, strict=True)]
 
     def _ratio(self, table: Floats, smooth: bool) -> Floats:
         """Return by how much each context changes the chance of each cell, as logarithms.
@@ -148,12 +144,8 @@ class Mixer:
             some = shuffled(len(groups), self._samples)[:most]
             groups, cells, counts = groups[some], cells[some], counts[some]
         many = np.sqrt(counts.astype(np.float32))  # records of a group resemble each other
-        features = np.stack(
-            [
-                logs[context[groups]]
-                for context, logs in zip(self._contexts, self._logs, strict=True)
-            ]
-        )
+        both = zip(self._contexts, self._logs, strict=True)
+        features = np.stack([logs[context[groups]] for context, logs in both])
         rows = np.arange(len(groups))
         seen = features[:, rows, cells]
         start, hessian = self._weight.copy(), self._hessian
@@ -174,9 +166,7 @@ class Mixer:
 
     def _fit(self) -> None:
         """Choose pairs and learn all weights anew, from records that the tables do not know."""
-        groups, cells, counts = (
-            np.concatenate([each[part] for each in self._found]) for part in range(3)
-        )
+        groups, cells, counts = joined(self._found)
         self._samples += 1
         learn = shares(len(groups), self._samples) < _LEARN
         rest = ~learn

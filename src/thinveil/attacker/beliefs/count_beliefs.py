@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import evened, peaks, ramp, starts, summed
+from thinveil.attacker.beliefs.count_zones import entropy, outcome_entropy, windows_at
 from thinveil.attacker.evidence.likelihood import Laws, weighed
 from thinveil.language.claims import Claim
 from thinveil.language.queries import Answers, Codes, Flags, Floats
@@ -62,7 +63,7 @@ class CountBeliefs:
             log = np.zeros(int((size + 1).sum()))
             log[ends] = log[ends - size] = np.log1p(_HALVES * size)
         else:
-            log = -np.log(np.maximum(_ramp(size + 1), 1))
+            log = -np.log(np.maximum(ramp(size + 1), 1))
             log[ends] = np.log(1 / size + 0.25 * (np.log(size) + 1))
             log[ends - size] = np.log(_NONE * (np.log(size) + 1))
         if doubted is not None and not evenly:
@@ -81,79 +82,57 @@ class CountBeliefs:
         self._log = self._log[np.repeat(rows, self._size)]
         self.owner, self._size = self.owner[rows], self._size[rows]
 
-    def _starts(self) -> Codes:
-        return np.cumsum(self._size) - self._size
-
     def _belief(self) -> tuple[Floats, Floats]:
         """Return the probability of each count, and of that count or less, flat."""
         if self._known is not None:
             return self._known
-        starts = self._starts()
-        peak = np.maximum.reduceat(self._log, starts)
-        mass = np.exp(self._log - np.repeat(peak, self._size))
-        mass /= np.repeat(np.add.reduceat(mass, starts), self._size)
-        total = np.cumsum(mass)
-        before = np.concatenate([[0.0], total])[starts]
-        self._known = mass, total - np.repeat(before, self._size)
+        mass = evened(np.exp(self._log - peaks(self._log, self._size)), self._size)
+        total = summed(mass)
+        before = total[starts(self._size)]
+        self._known = mass, total[1:] - np.repeat(before, self._size)
         return self._known
 
     def best(self) -> tuple[Codes, Floats]:
         """Return the likeliest count of each row, and how likely it is."""
         mass, _ = self._belief()
-        starts = self._starts()
-        peak = np.maximum.reduceat(mass, starts)
-        at_peak = np.flatnonzero(mass >= np.repeat(peak, self._size))
-        row = np.repeat(np.arange(len(self._size)), self._size)[at_peak]
-        first = np.searchsorted(row, np.arange(len(self._size)))
-        return at_peak[first] - starts, peak
+        peak = peaks(mass, self._size)
+        at = self._first(mass >= peak)
+        return at, peak[starts(self._size) + at]
+
+    def _first(self, true: Flags) -> Codes:
+        """Return the first count of each row for which something is true."""
+        rows = np.arange(len(self._size))
+        places = np.flatnonzero(true)
+        at = np.searchsorted(np.repeat(rows, self._size)[places], rows)
+        first: Codes = places[at] - starts(self._size)
+        return first
 
     def ask(self) -> tuple[Codes, Codes]:
         """Return rows and thresholds of the questions that would tell most."""
         _, below = self._belief()
-        starts = self._starts()
-        row = np.repeat(np.arange(len(self._size)), self._size)
-        reached = np.flatnonzero(below >= 0.5)
-        median = reached[np.searchsorted(row[reached], np.arange(len(self._size)))] - starts
+        first, rows = starts(self._size), np.arange(len(self._size))
+        median = self._first(below >= 0.5)
+        k, n = self._k, self._records
 
         def share(rows: Codes, upto: Codes) -> Floats:
             """Return how likely a count of at most `upto` is."""
             inside = np.minimum(np.maximum(upto, 0), self._size[rows] - 1)
-            return np.where(upto < 0, 0.0, below[starts[rows] + inside])
+            return np.where(upto < 0, 0.0, below[first[rows] + inside])
 
-        rows = np.arange(len(self._size))
         if self._claim.hides_direction:
-            return self._windows(rows, median, share)
-        k, n = self._k, self._records
-        tried = [median, median - 1] if k == 0 else _tried(median, k)
-        thresholds = np.stack([np.minimum(np.maximum(each, 0), n - 1) for each in tried], axis=1)
+            lighter_below = share(rows, median - 1) <= 1 - share(rows, median)
+            edge = np.where(lighter_below, median + 1, median)
+            row, number, b = windows_at(edge, np.zeros_like(edge), self._size, k, n)
+            inside = share(row, b + k) - share(row, b - k)
+            score = inside * (1 - inside)
+            asked = score >= _NEAR * peaks(score, number)
+            return row[asked], b[asked]
+        thresholds = np.stack([np.clip(median + each, 0, n - 1) for each in _tried(k)])
         gains = []
-        for place in range(len(tried)):
-            b = thresholds[:, place]
+        for b in thresholds:
             low, high = share(rows, b - k), 1 - share(rows, b + k)
             gains.append(_gain(self._claim, low, 1 - low - high, high))
-        choice = np.argmax(np.stack(gains, axis=1), axis=1)
-        return rows, thresholds[rows, choice]
-
-    def _windows(
-        self, rows: Codes, median: Codes, share: Callable[[Codes, Codes], Floats]
-    ) -> tuple[Codes, Codes]:
-        """Look through windows of 2k counts, with an edge at the median, the likely ones first.
-
-        The first and the last window are moved to where a threshold exists.
-        """
-        k, wide = self._k, 2 * self._k
-        lighter_below = share(rows, median - 1) <= 1 - share(rows, median)
-        edge = np.where(lighter_below, median + 1, median)
-        first = -(-edge % wide)
-        number = (self._size - 1 - first) // wide + 1
-        row = np.repeat(rows, number)
-        low = first[row] + wide * _ramp(number)
-        b = np.minimum(np.maximum(low + k - 1, 0), self._records - 1)
-        inside = share(row, b + k) - share(row, b - k)
-        score = inside * (1 - inside)
-        best = np.maximum.reduceat(score, np.cumsum(number) - number)
-        asked = np.flatnonzero(score >= _NEAR * best[row])
-        return row[asked], b[asked]
+        return rows, thresholds[np.argmax(gains, axis=0), rows]
 
     def weigh(self, row: Codes, threshold: Codes, answers: Answers, drawn: Codes) -> None:
         """Take in the answers to questions about these rows."""
@@ -161,42 +140,32 @@ class CountBeliefs:
         told = weighed(
             claim, lambda b: self._laws.counts(claim, b, n), threshold, n, answers, drawn
         )
-        starts = self._starts()
+        first = starts(self._size)[row]
+        stop = first + self._size[row]
         change = np.zeros(len(self._log) + 1)
-        np.add.at(change, starts[row], told[:, 0])
+        np.add.at(change, first, told[:, 0])
         edges = (threshold - k, threshold, threshold + k) if k else (threshold,)
-        stop = starts + self._size
         for place, upto in enumerate(edges):
-            at = np.minimum(starts[row] + np.maximum(upto + 1, 0), stop[row])
+            at = np.minimum(first + np.maximum(upto + 1, 0), stop)
             np.add.at(change, at, told[:, place + 1] - told[:, place])
         ends = np.zeros(len(self._log) + 1)
-        np.add.at(ends, stop[row], told[:, -1])
+        np.add.at(ends, stop, told[:, -1])
         self._log += np.cumsum(change - ends)[:-1]
         self._known = None
 
 
-def _tried(median: Codes, k: int) -> list[Codes]:
-    """Return thresholds with the median inside, or with it right beside one of their edges.
+def _tried(k: int) -> list[int]:
+    """Return how far thresholds may lie from a median: around it, or an edge right beside it.
 
-    Near 0 and near n only one of the two edges can be asked about (NOTES, section 1).
+    Near 0 and near n only one of the two edges can be asked about.
     """
-    return [median, median + k, median + k - 1, median - k, median - k - 1]
-
-
-def _ramp(sizes: Codes) -> Codes:
-    """Return 0 .. size - 1 for each size, one after the other."""
-    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return [0, k, k - 1, -k, -k - 1] if k else [0, -1]
 
 
 def _gain(claim: Claim, low: Floats, noisy: Floats, high: Floats) -> Floats:
     """Return how much one answer tells, in nats, if the zones are this likely."""
     if claim.post == "binary" or not claim.leaks_by_noise:
         ones = high + noisy / 2
-        told: Floats = _entropy(ones) + _entropy(1 - ones) - noisy * np.log(2)
+        told: Floats = entropy(ones) + entropy(1 - ones) - noisy * np.log(2)
         return told
-    return _entropy(low) + _entropy(noisy) + _entropy(high)
-
-
-def _entropy(share: Floats) -> Floats:
-    share = np.maximum(share, 0.0)
-    return -share * np.log(np.maximum(share, 1e-300))
+    return outcome_entropy(low, noisy, high)

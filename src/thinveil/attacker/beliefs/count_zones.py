@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.beta_binomial import ramp
+from thinveil.attacker.beliefs.arrays import peaks, ramp, spans, starts, summed
 from thinveil.attacker.terms import BELOW, NOISY, Rules, contradiction
 from thinveil.language.queries import Codes, Flags, Floats
 
@@ -40,11 +40,8 @@ class Counts:
     def __init__(self, rules: Rules, patient: bool = False) -> None:
         self._rules = rules
         self._few = 0 if patient else few_of(rules)
-        self.key = np.empty(0, np.int64)
-        self._low = np.empty(0, np.int64)
-        self._size = np.empty(0, np.int64)
-        self._mass = np.empty(0)
-        self._cost = np.empty(0)  # bits that each count has told so far
+        self.key = self._low = self._size = np.empty(0, np.int64)
+        self._mass = self._cost = np.empty(0)  # beliefs; bits that each count has told so far
 
     def __len__(self) -> int:
         return len(self.key)
@@ -57,11 +54,6 @@ class Counts:
         self._mass = np.concatenate([self._mass, mass])
         self._cost = np.concatenate([self._cost, np.zeros(len(key))])
 
-    def _cumulated(self) -> tuple[Codes, Floats]:
-        """Return where rows start, and all beliefs added up with a zero in front."""
-        starts = np.cumsum(self._size) - self._size
-        return starts, np.concatenate([[0.0], np.cumsum(self._mass)])
-
     def ask(self) -> tuple[Codes, Codes]:
         """Return rows and thresholds of the questions that are expected to tell most.
 
@@ -70,78 +62,64 @@ class Counts:
         """
         rules = self._rules
         n = rules.n
-        starts, total = self._cumulated()
-        before, whole = total[starts], total[starts + self._size] - total[starts]
-        half = np.searchsorted(total, before + 0.5 * whole, side="left") - 1
-        median = self._low + np.minimum(np.maximum(half - starts, 0), self._size - 1)
-        rows = np.arange(len(self.key))
+        rows, first = np.arange(len(self.key)), starts(self._size)
+        total = summed(self._mass)
+        before, whole = total[first], total[first + self._size] - total[first]
+
+        def at(rows: Codes, part: float) -> Codes:
+            """Return the counts below which a part of the belief lies."""
+            place = np.searchsorted(total, before[rows] + part * whole[rows], side="left") - 1
+            count: Codes = self._low[rows] + np.clip(place - first[rows], 0, self._size[rows] - 1)
+            return count
+
+        def share(rows: Codes, upto: Codes) -> Floats:
+            """Return how much belief lies on counts of at most `upto`."""
+            inside = np.minimum(np.maximum(upto - self._low[rows] + 1, 0), self._size[rows])
+            lower: Floats = total[first[rows] + inside] - before[rows]
+            return lower
+
+        median = at(rows, 0.5)
         if rules.hidden:
-            self._row, self._asked = self._windows(median, starts, total, whole)
+            below, here = share(rows, median - 1) / whole, share(rows, median) / whole
+            edge = np.where(below <= 1 - here, median + 1, median)
+            row, number, b = windows_at(edge, self._low, self._size, rules.k, n)
+            inside = (share(row, b + rules.k) - share(row, b - rules.k)) / whole[row]
+            score = np.where(inside < 1 - 1e-12, np.minimum(inside, 1 - inside), 0.0)
+            asked = (score >= _NEAR * peaks(score, number)) & (score > 0)
+            self._row, self._asked = row[asked], b[asked]
             return self._row, self._asked
-        best = best_threshold(
-            median, rules, lambda upto: self._share(rows, upto, starts, total) / whole
-        )
+        best = best_threshold(median, rules, lambda upto: share(rows, upto) / whole)
         wide = np.flatnonzero(self._size > _WIDE) if len(rows) <= self._few else rows[:0]
         if len(wide):  # hardly any work: further questions at the same time save rounds
-            more = []
-            for share in QUARTERS:
-                at = np.searchsorted(total, before[wide] + share * whole[wide], side="left") - 1
-                inside = np.minimum(np.maximum(at - starts[wide], 0), self._size[wide] - 1)
-                more.append(np.minimum(np.maximum(self._low[wide] + inside, 0), n - 1))
+            more = [np.clip(at(wide, part), 0, n - 1) for part in QUARTERS]
             rows, best = np.concatenate([rows, wide, wide]), np.concatenate([best, *more])
         self._row, self._asked = rows, best
         return rows, best
-
-    def _windows(
-        self, median: Codes, starts: Codes, total: Floats, whole: Floats
-    ) -> tuple[Codes, Codes]:
-        """Look through windows of 2k counts, with an edge at the median, the likely ones first.
-
-        The first and the last window are moved to where a threshold exists.
-        """
-        k, wide, rows = self._rules.k, 2 * self._rules.k, np.arange(len(self.key))
-        below = self._share(rows, median - 1, starts, total) / whole
-        here = self._share(rows, median, starts, total) / whole
-        edge = np.where(below <= 1 - here, median + 1, median)
-        first = edge - -(-(edge - self._low) // wide) * wide
-        number = (self._low + self._size - 1 - first) // wide + 1
-        row = np.repeat(rows, number)
-        low = first[row] + wide * ramp(number)
-        b = np.minimum(np.maximum(low + k - 1, 0), self._rules.n - 1)
-        inside = (
-            self._share(row, b + k, starts, total) - self._share(row, b - k, starts, total)
-        ) / whole[row]
-        score = np.where(inside < 1 - 1e-12, np.minimum(inside, 1 - inside), 0.0)
-        best = np.maximum.reduceat(score, np.cumsum(number) - number)
-        asked = np.flatnonzero((score >= _NEAR * best[row]) & (score > 0))
-        return row[asked], b[asked]
-
-    def _share(self, rows: Codes, upto: Codes, starts: Codes, total: Floats) -> Floats:
-        """Return how much belief of these rows lies on counts of at most `upto`."""
-        inside = np.minimum(np.maximum(upto - self._low[rows] + 1, 0), self._size[rows])
-        share: Floats = total[starts[rows] + inside] - total[starts[rows]]
-        return share
 
     def tell(self, zone: Codes) -> tuple[Codes, Codes, Floats]:
         """Take in the zones of what was asked last.
 
         Returns keys and counts of those that are settled, and the bits that each told.
         """
-        rules, b = self._rules, self._asked
-        starts, total = self._cumulated()
-        whole = total[starts + self._size] - total[starts]
-        high = self._low + self._size - 1
-        if rules.hidden:
-            low, end = self._cut_out(zone == NOISY, starts)
+        first, total = starts(self._size), summed(self._mass)
+        whole = total[first + self._size] - total[first]
+        if self._rules.hidden:
+            low, end = self._cut_out(zone == NOISY, first)
         else:
-            low, end = narrowed(rules, self._low, high, self._row, b, zone)
+            high = self._low + self._size - 1
+            low, end = narrowed(self._rules, self._low, high, self._row, self._asked, zone)
         if (low > end).any():
             raise contradiction()
-        place = np.repeat(self._low, self._size) + ramp(self._size)
-        keep = (place >= np.repeat(low, self._size)) & (place <= np.repeat(end, self._size))
-        return self._kept(keep, low, end - low + 1, whole)
+        return self._kept(self._between(low, end), low, end - low + 1, whole)
 
-    def _cut_out(self, noisy: Flags, starts: Codes) -> tuple[Codes, Codes]:
+    def _between(self, low: Codes, end: Codes) -> Flags:
+        """Return which counts of all rows lie between limits of their rows."""
+        place = spans(self._low, self._size)
+        inside: Flags = place >= np.repeat(low, self._size)
+        inside &= place <= np.repeat(end, self._size)
+        return inside
+
+    def _cut_out(self, noisy: Flags, begin: Codes) -> tuple[Codes, Codes]:
         """Take quiet windows out of the beliefs; return what noisy ones leave of each row.
 
         A belief of zero means that a count is impossible.
@@ -154,17 +132,15 @@ class Counts:
         change = np.zeros(len(self._mass) + 1, np.int64)
         first = np.maximum(b[~noisy] - k + 1 - self._low[quiet], 0)
         last = np.minimum(b[~noisy] + k + 1 - self._low[quiet], self._size[quiet])
-        np.add.at(change, starts[quiet] + first, 1)
-        np.subtract.at(change, starts[quiet] + np.maximum(last, first), 1)
+        np.add.at(change, begin[quiet] + first, 1)
+        np.subtract.at(change, begin[quiet] + np.maximum(last, first), 1)
         self._mass = np.where(np.cumsum(change)[:-1] > 0, 0.0, self._mass)
-        place = np.repeat(self._low, self._size) + ramp(self._size)
-        inside = (place >= np.repeat(low, self._size)) & (place <= np.repeat(end, self._size))
-        left = np.flatnonzero(inside & (self._mass > 0))
-        owner = np.repeat(np.arange(len(self.key)), self._size)[left]
+        left = np.flatnonzero(self._between(low, end) & (self._mass > 0))
         rows = np.arange(len(self.key))
+        owner = np.repeat(rows, self._size)[left]
         if len(np.unique(owner)) < len(rows):
             raise contradiction()
-        at = place[left]
+        at = spans(self._low, self._size)[left]
         return at[np.searchsorted(owner, rows)], at[np.searchsorted(owner, rows, "right") - 1]
 
     def _kept(
@@ -173,17 +149,19 @@ class Counts:
         """Keep part of each row's beliefs; take out what is settled."""
         self._mass = self._mass[keep]
         self._low, self._size = low, size
-        starts = np.cumsum(size) - size
-        left = np.add.reduceat(self._mass, starts)
+        left = np.add.reduceat(self._mass, starts(size))
         self._cost -= np.log2(np.maximum(left / whole, 1e-300))
         self._mass /= np.repeat(left, size)
         done = size == 1
-        keys, counts, costs = self.key[done], low[done], self._cost[done]
-        if done.any():
-            self._mass = self._mass[np.repeat(~done, size)]
-            self.key, self._low, self._size = self.key[~done], low[~done], size[~done]
-            self._cost = self._cost[~done]
-        return keys, counts, costs
+        settled = self.key[done], low[done], self._cost[done]
+        self._drop(done)
+        return settled
+
+    def _drop(self, rows: Flags) -> None:
+        """Let go of rows."""
+        self._mass = self._mass[np.repeat(~rows, self._size)]
+        self.key, self._low = self.key[~rows], self._low[~rows]
+        self._size, self._cost = self._size[~rows], self._cost[~rows]
 
     def take(self, width: int) -> tuple[Codes, Codes, Codes, Floats, Floats]:
         """Hand over all counts of at most so many values.
@@ -191,15 +169,25 @@ class Counts:
         Returns keys, lows, sizes, beliefs (padded rows) and the bits that each told so far.
         """
         narrow = self._size <= width
-        flat = np.repeat(narrow, self._size)
         size = self._size[narrow]
         mass = np.zeros((len(size), width))
-        mass[np.repeat(np.arange(len(size)), size), ramp(size)] = self._mass[flat]
+        owner = np.repeat(np.arange(len(size)), size)
+        mass[owner, ramp(size)] = self._mass[np.repeat(narrow, self._size)]
         taken = self.key[narrow], self._low[narrow], size, mass, self._cost[narrow]
-        self._mass = self._mass[~flat]
-        self.key, self._low = self.key[~narrow], self._low[~narrow]
-        self._size, self._cost = self._size[~narrow], self._cost[~narrow]
+        self._drop(narrow)
         return taken
+
+
+def windows_at(edge: Codes, low: Codes, size: Codes, k: int, n: int) -> tuple[Codes, Codes, Codes]:
+    """Return rows, windows a row, and thresholds of windows of 2k counts with an edge at one.
+
+    The first and the last window of a row are moved to where a threshold exists.
+    """
+    wide = 2 * k
+    first = edge - -(-(edge - low) // wide) * wide
+    number = (low + size - 1 - first) // wide + 1
+    row = np.repeat(np.arange(len(edge)), number)
+    return row, number, np.clip(first[row] + wide * ramp(number) + k - 1, 0, n - 1)
 
 
 def best_threshold(median: Codes, rules: Rules, share: Callable[[Codes], Floats]) -> Codes:
@@ -247,9 +235,10 @@ def candidates(median: Codes, k: int) -> list[Codes]:
 
 def outcome_entropy(below: Floats, noisy: Floats, above: Floats) -> Floats:
     """Return the entropy of an answer, in nats, given how likely its zones are."""
-    return _part(below) + _part(noisy) + _part(above)
+    return entropy(below) + entropy(noisy) + entropy(above)
 
 
-def _part(share: Floats) -> Floats:
+def entropy(share: Floats) -> Floats:
+    """Return what an outcome of this chance adds to the entropy, in nats."""
     share = np.maximum(share, 0.0)
     return -share * np.log(np.maximum(share, 1e-300))

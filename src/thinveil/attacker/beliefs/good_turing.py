@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import binned
+from thinveil.attacker.beliefs.arrays import binned, joined, summed
 from thinveil.attacker.beliefs.beta_binomial import Spread, log_gamma
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.beliefs.value_beliefs import Ladders, Measure, Start
@@ -48,8 +48,7 @@ class Outlook:
 
     def view(self, groups: Codes) -> View:
         """Return what is likely in some groups, as far as is known now."""
-        found = [np.concatenate(part) for part in zip(*self._found, strict=True)]
-        group, place, count = found or [np.empty(0, np.int64)] * 3
+        group, place, count = joined(self._found)
         seen, number = np.unique(place, return_inverse=True)
         counts = np.bincount(number.reshape(-1), count, len(seen)).astype(np.float64)
         edges = self._edges(seen, counts)
@@ -86,15 +85,14 @@ def _measure(places: int, seen: Codes, counts: Floats, edges: Codes) -> Measure:
     width = np.diff(edges)
     cell = np.bincount(np.searchsorted(edges, seen, side="right") - 1, counts, len(width))
     mixed = (1 - _EVEN) * cell / max(total, 1.0) + _EVEN * width / places
-    rest = np.concatenate([[0.0], np.cumsum(mixed / mixed.sum())])
-    atoms = np.concatenate([[0.0], np.cumsum(counts / max(total, 1.0))])
+    rest, atoms = summed(mixed / mixed.sum()), summed(counts / max(total, 1.0))
     below = unseen * np.interp(knots, edges, rest)
     below += (1 - unseen) * atoms[np.searchsorted(seen, knots)]
     return Measure(knots.astype(np.float64), below)
 
 
 class View:
-    """What is likely in some groups at one time. Conforms to `posterior.Prior`.
+    """What is likely in some groups at one time. Conforms to `searches.Prior`.
 
     Args:
         measure: How likely places are in all groups alike.

@@ -13,14 +13,14 @@ Smooth shapes need a few splits, and a value that many records share is split do
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from math import exp, lgamma, log, log1p, log2
 from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import binned
+from thinveil.attacker.beliefs.arrays import binned, summed
 from thinveil.attacker.terms import Axis
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import LIMIT, MISSING
@@ -74,13 +74,8 @@ class Places:
         With it comes the share itself.
         """
         whole = self.mass(low, high)
-        first, last = low + 1, high - 1
-        while first < last:
-            middle = (first + last) // 2
-            if self.mass(low, middle) >= whole * share:
-                last = middle
-            else:
-                first = middle + 1
+        target = whole * share
+        first = _first(low + 1, high - 1, lambda place: self.mass(low, place) >= target)
         here = self.mass(low, first) / whole
         if first - 1 > low:
             before = self.mass(low, first - 1) / whole
@@ -90,10 +85,9 @@ class Places:
 
     def halved(self, low: int, high: int) -> tuple[int, float]:
         """Return `cut`, remembered: trees ask for the same ranges again and again."""
-        key = low, high
-        if key not in self._cuts:
-            self._cuts[key] = self.cut(low, high)
-        return self._cuts[key]
+        if (low, high) not in self._cuts:
+            self._cuts[low, high] = self.cut(low, high)
+        return self._cuts[low, high]
 
     def learned(self, places: Codes) -> Density:
         """Return what is believed after values were found."""
@@ -110,6 +104,17 @@ class Places:
                 masses.append(believed)
         mass = np.maximum(np.array(masses), _LEAST)
         return Density(self, edges, mass / mass.sum())
+
+
+def _first(low: int, last: int, reached: Callable[[int], bool]) -> int:
+    """Return the first number from which on something is true; the last one needs no asking."""
+    while low < last:
+        middle = (low + last) // 2
+        if reached(middle):
+            last = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def _octaves(low: int, high: int) -> float:
@@ -214,7 +219,7 @@ class Density:
         self._ends: list[int] = np.searchsorted(cell, np.arange(self.cells + 1)).tolist()
         self._starts = [self._edges[end] for end in self._ends]
         self.mass: Floats = np.bincount(cell, mass, self.cells).astype(np.float64)
-        self._below: list[float] = np.concatenate([[0.0], np.cumsum(mass)]).tolist()
+        self._below: list[float] = summed(mass).tolist()
 
     @property
     def entropy(self) -> float:
@@ -250,18 +255,14 @@ class Density:
             return self.places.cut(low, high, share)
         start, end = self.upto(below, low), self.upto(below, high)
         target = start + share * (end - start)
-        first, last = left + 1, right
-        while first < last:
-            middle = (first + last) // 2
-            if self._at(below, middle) >= target:
-                last = middle
-            else:
-                first = middle + 1
+        first = _first(left + 1, right, lambda edge: self._at(below, edge) >= target)
         part = first - 1 if self._at(below, first) >= target else first
         options = {self._edges[first]}
         low_end, high_end = max(self._edges[part], low), min(self._edges[part + 1], high)
         if high_end - low_end > 1:
-            inside = self._inside(below, low_end, high_end, target)
+            inside = _first(
+                low_end + 1, high_end - 1, lambda place: self.upto(below, place) >= target
+            )
             options |= {inside, max(inside - 1, low + 1)}
         elif low_end > low:
             options.add(low_end)
@@ -292,14 +293,3 @@ class Density:
         mass = self.places.mass
         share = mass(low, place) / mass(low, self._edges[part + 1])
         return at + share * (self._at(below, part + 1) - at)
-
-    def _inside(self, below: Sequence[float], low: int, high: int, target: float) -> int:
-        """Return the first place within a part before which so much belief lies."""
-        first, last = low + 1, high - 1
-        while first < last:
-            middle = (first + last) // 2
-            if self.upto(below, middle) >= target:
-                last = middle
-            else:
-                first = middle + 1
-        return first

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import spans, starts, summed
 from thinveil.language.queries import Codes, Flags, Floats
 
 _HALF: Final = float(np.log(2.0))
@@ -50,9 +51,8 @@ class Pools:
         """
         self._parts = self._halved(chance)
         self._fill(chance, kind, patient)
-        starts = np.cumsum(self._sizes) - self._sizes
-        asked = self._rows[spans(starts, self._parts)]
-        return np.concatenate([[0], np.cumsum(self._parts)]), asked
+        asked = self._rows[spans(starts(self._sizes), self._parts)]
+        return summed(self._parts), asked
 
     def _halved(self, chance: Floats) -> Codes:
         """Return how much of each set to ask about, so that both answers are likely."""
@@ -104,35 +104,21 @@ class Pools:
             every: Whether there is nothing else at all; of a set that tells no more than `some`.
         """
         rows, sizes, parts = self._rows, self._sizes, self._parts
-        starts = np.cumsum(sizes) - sizes
-        rest = sizes - parts
-        settled = parts == 1
-        yes = spans(starts[some & settled], parts[some & settled])
-        sure = spans((starts + parts)[~some & (rest == 1)], rest[~some & (rest == 1)])
-        no = spans(starts[~some], parts[~some])
-        back = spans((starts + parts)[some], rest[some])
-        on = some & ~settled
-        left = ~some & (rest > 1)
-        hot = np.concatenate(
-            [spans(starts[on], parts[on]), spans((starts + parts)[left], rest[left])]
-        )
-        self._ready = np.concatenate([self._ready, rows[back]])
-        self._rows = rows[hot]
-        self._sizes = np.concatenate([parts[on], rest[left]])
-        self._parts = self._sizes
-        done = np.concatenate([yes, sure, no])
-        held = np.zeros(len(done), np.bool_)
-        held[: len(yes) + len(sure)] = True
+        first, rest = starts(sizes), sizes - parts
+
+        def asked(sets: Flags) -> Codes:
+            return rows[spans(first[sets], parts[sets])]
+
+        def others(sets: Flags) -> Codes:
+            return rows[spans((first + parts)[sets], rest[sets])]
+
+        found, sure = some & (parts == 1), ~some & (rest == 1)
+        on, left = some & (parts > 1), ~some & (rest > 1)
+        self._ready = np.concatenate([self._ready, others(some)])
+        self._rows = np.concatenate([asked(on), others(left)])
+        self._sizes = self._parts = np.concatenate([parts[on], rest[left]])
+        done = np.concatenate([asked(found), others(sure), asked(~some)])
+        held = np.arange(len(done)) < np.count_nonzero(found) + np.count_nonzero(sure)
         whole = np.zeros(len(done), np.bool_)
-        whole[: len(yes)] = np.repeat(every[some & settled], parts[some & settled])
-        return rows[done], held, whole
-
-
-def spans(starts: Codes, sizes: Codes) -> Codes:
-    """Return all places of stretches.
-
-    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+        whole[: np.count_nonzero(found)] = every[found]
+        return done, held, whole

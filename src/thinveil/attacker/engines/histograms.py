@@ -83,12 +83,8 @@ class Columns(Splits):
 
     def settle(self, nodes: Codes) -> None:
         """Note values with their counts."""
-        for owner, place, size in zip(
-            self.owner[nodes].tolist(),
-            self.first[nodes].tolist(),
-            self.size[nodes].tolist(),
-            strict=True,
-        ):
+        each = np.stack([self.owner[nodes], self.first[nodes], self.size[nodes]], axis=1)
+        for owner, place, size in each.tolist():
             self.found[owner].append((place, size))
         np.subtract.at(self.left, self.owner[nodes], self.size[nodes])
 
@@ -113,9 +109,8 @@ def histograms(
     columns = columns or Columns(rules, axes)
     places = np.array([axis.size - axis.missing for axis in axes], np.int64)
     columns.begin(np.arange(len(axes)), places)
-    base = np.array([axis.limits[0] for axis in axes], np.int64)
-    column = np.array([axis.column for axis in axes], np.int64)
-    width = np.array([axis.width for axis in axes], np.int64)
+    each = [(axis.limits[0], axis.column, axis.width) for axis in axes]
+    base, column, width = np.array(each, np.int64).T
     total = rules.n * len(axes)
 
     def values(owner: int) -> Values:
@@ -141,15 +136,9 @@ def histograms(
         )
         zone = yield from zones_of(facts, batch, care)
         columns.learn(zone)
-    found = []
-    for place, axis in enumerate(axes):
-        mine = values(place)
-        found.append(
-            Histogram(
-                axis,
-                np.array([step for step, _ in mine], np.int64),
-                np.array([count for _, count in mine], np.int64),
-                float(columns.told[place]),
-            )
-        )
-    return found
+    found = [np.array(values(place), np.int64).T for place in range(len(axes))]
+    bits = columns.told.tolist()
+    return [
+        Histogram(axis, steps, counts, told)
+        for axis, (steps, counts), told in zip(axes, found, bits, strict=True)
+    ]

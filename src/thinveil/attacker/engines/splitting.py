@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import grown
 from thinveil.attacker.beliefs.beta_binomial import Spread
 from thinveil.attacker.beliefs.count_bins import WideCounts
 from thinveil.attacker.beliefs.count_zones import Counts
@@ -20,7 +21,6 @@ from thinveil.attacker.terms import Rules, contradiction
 from thinveil.language.queries import Codes, Floats
 
 _EDGE: Final = 1e-6  # no side of a split is believed to be less likely than this
-_FIELDS: Final = ("owner", "first", "end", "size", "cut")
 
 
 class Splits(ABC):
@@ -31,6 +31,7 @@ class Splits(ABC):
     """
 
     leaning = False  # whether plans look at how dense the parts of parents were
+    noted: tuple[str, ...] = ("owner", "first", "end", "size", "cut", "chance", "lean")  # of nodes
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -41,15 +42,9 @@ class Splits(ABC):
         self.single = np.empty(0, np.int64)  # nodes of one record, asked at once
         self.bits = 0.0
         self._used = 0
-        for name in _FIELDS:
-            setattr(self, name, np.empty(1024, np.int64))
+        self.owner, self.first, self.end, self.size, self.cut = np.empty((5, 1024), np.int64)
         self.chance = np.empty(1024)
         self.lean = np.empty(1024)  # how much denser the lower part of the parent was, as log odds
-        self.owner: Codes
-        self.first: Codes
-        self.end: Codes
-        self.size: Codes
-        self.cut: Codes
 
     # -- what subclasses say ---------------------------------------------------------------
 
@@ -89,26 +84,17 @@ class Splits(ABC):
             owner, first, end, size, lean = self._children(nodes[known], low[known])
 
     def _room(self, many: int) -> Codes:
-        needed = self._used + many
-        if needed > len(self.chance):
-            grown = max(needed, 2 * len(self.chance))
-            for name in (*_FIELDS, "chance", "lean"):
-                old = getattr(self, name)
-                new = np.empty(grown, old.dtype)
-                new[: self._used] = old[: self._used]
-                setattr(self, name, new)
-        nodes = np.arange(self._used, needed)
-        self._used = needed
-        return nodes
+        self._used += many
+        for name in self.noted:
+            setattr(self, name, grown(getattr(self, name), self._used))
+        return np.arange(self._used - many, self._used)
 
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Put nodes where their counts are searched for."""
         one = self.size[nodes] == 1
-        if one.any():
-            self.single = np.concatenate([self.single, nodes[one]])
-        rest = ~one
-        if rest.any():
-            self._count(nodes[rest], low[rest], high[rest])
+        self.single = np.concatenate([self.single, nodes[one]])
+        if not one.all():
+            self._count(nodes[~one], low[~one], high[~one])
 
     def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
         wide = self.wide.wanted(low, high)
@@ -128,7 +114,7 @@ class Splits(ABC):
         self, nodes: Codes, count: Codes
     ) -> tuple[Codes, Codes, Codes, Codes, Floats | None]:
         """Return the parts of nodes that hold records."""
-        owner = np.concatenate([self.owner[nodes], self.owner[nodes]])
+        owner = np.tile(self.owner[nodes], 2)
         first = np.concatenate([self.first[nodes], self.cut[nodes]])
         end = np.concatenate([self.cut[nodes], self.end[nodes]])
         size = np.concatenate([count, self.size[nodes] - count])

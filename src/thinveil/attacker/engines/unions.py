@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import summed
 from thinveil.attacker.beliefs.count_zones import Counts
 from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.engines.histograms import Columns, Histogram
@@ -66,6 +67,7 @@ class Windowed(Splits):
     only those of one pool are asked about together.
     """
 
+    noted = (*Splits.noted, "_low", "_price", "_exception")
     pools: list[Windows]
 
     def pool(self, nodes: Codes) -> Codes:
@@ -90,11 +92,12 @@ class Windowed(Splits):
             )
             for _ in range(many)
         ]
-        self._low = np.empty(1024, np.int64)
-        self._price = np.empty((1024, _VALUES))
+        room = len(self.chance)
+        self._low = np.empty(room, np.int64)
+        self._price = np.empty((room, _VALUES))
+        self._exception = np.empty(room)  # how likely a test is to find one
         self._tests = Pools(BOXES)
         self._testing = not thrift.boxes_only and not rules.hidden
-        self._exception = np.empty(1024)  # how likely a test is to find one
 
     @property
     def waiting(self) -> bool:
@@ -111,12 +114,10 @@ class Windowed(Splits):
         every = np.where(high == self.size[nodes], mass[ends - 1], 0.0)
         sure = (np.maximum(none, every) > 1 - _EXCEPTION) & self._testing
         self.counts.begin(nodes[~sure], low[~sure], high[~sure], mass[np.repeat(~sure, size)])
-        if sure.any():
-            mine = nodes[sure]
-            self._grow(mine)
-            self._low[mine] = np.where(none > every, 0, self.size[nodes])[sure]
-            self._exception[mine] = 1 - np.maximum(none, every)[sure]
-            self._tests.add(mine)
+        mine = nodes[sure]
+        self._low[mine] = np.where(none > every, 0, self.size[nodes])[sure]
+        self._exception[mine] = 1 - np.maximum(none, every)[sure]
+        self._tests.add(mine)
 
     def _tested(self, zone: Codes) -> tuple[Codes, Codes]:
         """Take in tests; return nodes without exceptions and their counts. Others are counted."""
@@ -153,26 +154,13 @@ class Windowed(Splits):
 
     def _offer(self, nodes: Codes, low: Codes, mass: Floats, most: Codes) -> None:
         """Give variables to the windows."""
-        self._grow(nodes)
         self._low[nodes] = low
         with np.errstate(divide="ignore"):
             self._price[nodes, : mass.shape[1]] = -np.log2(mass / mass.sum(axis=1, keepdims=True))
-        if len(self.pools) == 1:
-            self.pools[0].offer(nodes, low, most, mass)
-            return
         pool = self.pool(nodes)
         for each in np.unique(pool).tolist():
             mine = pool == each
             self.pools[each].offer(nodes[mine], low[mine], most[mine], mass[mine])
-
-    def _grow(self, nodes: Codes) -> None:
-        """Make room for what is noted of nodes."""
-        top, old = int(nodes.max()) + 1, len(self._low)
-        if top > old:
-            more = max(top, 2 * old) - old
-            self._low = np.concatenate([self._low, np.empty(more, np.int64)])
-            self._price = np.concatenate([self._price, np.empty((more, _VALUES))])
-            self._exception = np.concatenate([self._exception, np.empty(more)])
 
     def unions(self) -> tuple[Codes, Codes, Codes]:
         """Return where questions begin among the nodes, the nodes, and thresholds."""
@@ -199,8 +187,7 @@ class Windowed(Splits):
             sizes.append(np.ones(len(row), np.int64))
             nodes.append(self.counts.key[row])
             thresholds.append(threshold)
-        ends = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        return ends, np.concatenate(nodes), np.concatenate(thresholds)
+        return summed(np.concatenate(sizes)), np.concatenate(nodes), np.concatenate(thresholds)
 
     def learn(self, zone: Codes) -> None:
         """Take in the zones of the questions asked last."""

@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import spans
 from thinveil.attacker.engines.windows.lists import Task
 from thinveil.language.queries import Codes, Floats
 
 MOST = 12
-RARE = 0.15
-TAIL = 0.02
-HEAP = 0.5
-ALONE, OPEN = -2, -1
+"""The largest value of a variable; more would take too many of a window's hypotheses."""
+RARE = 0.15  # what is an exception with less than this chance is grouped
+TAIL = 0.02  # how likely a group holds more exceptions than its node counts
+HEAP = 0.5  # about how many exceptions a group holds
+ALONE, OPEN = -2, -1  # sums of nodes that are no groups, and of groups whose sum is not known
+_COLUMNS = ("start", "mid", "stop", "total", "low", "flip", "base", "most", "slack")
 
 
 class Nodes:
@@ -38,8 +41,7 @@ class Nodes:
         self._wide = min(63, states - 1) if task.hidden else MOST
         self.members = {name: np.zeros(0, np.int64) for name in ("id", "base", "most")}
         self._pmf: Floats = np.zeros((0, MOST + 1))
-        names = ("start", "mid", "stop", "total", "low", "flip", "base", "most", "slack")
-        self.columns = {name: np.zeros(0, np.int64) for name in names}
+        self.columns = {name: np.zeros(0, np.int64) for name in _COLUMNS}
         self.pmf: Floats = np.zeros((0, self._wide + 1))
         self.queue: Codes = np.zeros(0, np.int64)
         self._pushed: list[int] = []
@@ -70,14 +72,8 @@ class Nodes:
         entropy = -(rows * np.log2(np.maximum(rows, 1e-12))).sum(1)
         self.cost = max(0.02, float(np.where(few | full, 2 * entropy, np.log2(most + 1)).mean()))
         alone = place[~few & ~full]
-        nodes = self._new(len(alone))
-        column = self.columns
-        column["start"][nodes] = alone
-        column["mid"][nodes] = column["stop"][nodes] = alone + 1
-        column["total"][nodes] = ALONE
-        column["low"][nodes] = column["flip"][nodes] = column["slack"][nodes] = 0
-        column["base"][nodes] = self.members["base"][alone]
-        column["most"][nodes] = self.members["most"][alone]
+        base, most = self.members["base"][alone], self.members["most"][alone]
+        nodes = self._new(len(alone), alone, alone + 1, alone + 1, ALONE, 0, 0, base, most, 0)
         self.pmf[nodes, : MOST + 1] = self._pmf[alone]
         self.pmf[nodes, MOST + 1 :] = 0.0
         self.queue = np.concatenate([self.queue, nodes])
@@ -171,14 +167,12 @@ class Nodes:
             if high - low <= MOST:
                 break
             mid -= 1
-        ours, theirs = np.zeros(total + 1), np.zeros(total + 1)
-        self._run.spread(self._pmf, self.members["most"], start, mid, False, total, ours)
-        self._run.spread(self._pmf, self.members["most"], mid, stop, False, total, theirs)
-        pmf = (ours * theirs[::-1])[low : high + 1]
         if high == low:
             self._known(start, mid, low)
             self._known(mid, stop, total - low)
             return
+        ours, theirs = self._spread(start, mid, total), self._spread(mid, stop, total)
+        pmf = (ours * theirs[::-1])[low : high + 1]
         base = int(self.members["base"][start:mid].sum()) + low
         self._push(pmf, start, mid, stop, total, low, 0, base, high - low, 0)
 
@@ -191,11 +185,8 @@ class Nodes:
             low = max(low, base + size - self._task.n)
         else:
             high = min(size, self._task.n - base)
-        chance = np.zeros(low + self._wide + 1)
-        self._run.spread(
-            self._pmf, self.members["most"], start, stop, flip, min(size, low + self._wide), chance
-        )
-        chance = chance[low:] / max(float(chance[low:].sum()), 1e-300)
+        chance = self._spread(start, stop, low + self._wide, flip)[low:]
+        chance /= max(float(chance.sum()), 1e-300)
         if self._task.hidden:
             most = self._wide
         elif most == 1:
@@ -212,11 +203,15 @@ class Nodes:
             pmf, slack = pmf[::-1], -slack
         self._push(pmf, start, stop, stop, OPEN, low, int(flip), base, most, slack)
 
+    def _spread(self, start: int, stop: int, most: int, flip: bool = False) -> Floats:
+        """Return how likely sums of members are, or (flip) what they lack, up to the most."""
+        chance = np.zeros(most + 1)
+        self._run.spread(self._pmf, self.members["most"], start, stop, flip, chance)
+        return chance
+
     def _push(self, pmf: Floats, *columns: int) -> None:
         """Make a node, to be queued."""
-        node = self._new(1)
-        for column, new in zip(self.columns.values(), columns, strict=True):
-            column[node] = new
+        node = self._new(1, *columns)
         row = np.zeros((1, self._wide + 1))
         row[0, : len(pmf)] = pmf
         self.pmf[node] = normal(row, self.columns["most"][node])
@@ -228,7 +223,7 @@ class Nodes:
             live = np.ones(len(self.pmf), np.bool_)
             live[self._free] = False
             start, stop = self.columns["start"], self.columns["stop"]
-            keep = np.concatenate([ranges(start[live], stop[live]), *self._rare.values()])
+            keep = np.concatenate([spans(start[live], (stop - start)[live]), *self._rare.values()])
             moved = np.zeros(self._end + 1, np.int64)
             moved[keep] = np.arange(len(keep))
             shift = np.zeros(len(live), np.int64)
@@ -244,8 +239,8 @@ class Nodes:
         self._end += count
         return np.arange(self._end - count, self._end)
 
-    def _new(self, count: int) -> Codes:
-        """Return places for new nodes."""
+    def _new(self, count: int, *columns: Codes | int) -> Codes:
+        """Return the places of new nodes."""
         if count > len(self._free):
             old = len(self.pmf)
             more = max(count, old, 1024)
@@ -254,6 +249,8 @@ class Nodes:
             self.pmf = np.concatenate([self.pmf, np.zeros((more, self._wide + 1))])
             self._free = np.concatenate([self._free, np.arange(old, old + more)])
         places, self._free = self._free[:count], self._free[count:]
+        for column, new in zip(self.columns.values(), columns, strict=True):
+            column[places] = new
         return places
 
 
@@ -266,11 +263,3 @@ def normal(rows: Floats, most: Codes) -> Floats:
     rows = np.where(inside, np.maximum(rows, 1e-9), 0.0)
     normal: Floats = rows / rows.sum(1, keepdims=True)
     return normal
-
-
-def ranges(start: Codes, stop: Codes) -> Codes:
-    """Return the numbers of all ranges, one after the other."""
-    sizes = stop - start
-    ends = np.cumsum(sizes)
-    flat: Codes = np.arange(sizes.sum()) - np.repeat(ends - sizes - start, sizes)
-    return flat

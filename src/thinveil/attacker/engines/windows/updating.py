@@ -172,16 +172,14 @@ def product(a: int, b: int, lists: Lists) -> None:
     size[a] = count * size[b]
 
 
-def spread(
-    pmf: Array, most: Array, start: int, stop: int, flip: bool, cap: int, out: Array
-) -> None:
-    """Fill out[0..cap] with the distribution of a sum of variables (flip: of what they lack)."""
-    out[: cap + 1] = 0.0
+def spread(pmf: Array, most: Array, start: int, stop: int, flip: bool, out: Array) -> None:
+    """Fill an array with the distribution of a sum of variables (flip: of what they lack)."""
+    out[:] = 0.0
     out[0] = 1.0
     top = 0
     for i in range(start, stop):
         m = most[i]
-        top = min(cap, top + m)
+        top = min(len(out) - 1, top + m)
         for t in range(top, -1, -1):
             total = 0.0
             for v in range(min(m, t) + 1):

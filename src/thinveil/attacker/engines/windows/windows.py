@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thinveil.attacker.beliefs.arrays import spans, summed
 from thinveil.attacker.engines.windows.lists import SLOTS, Lists, Task, Told
-from thinveil.attacker.engines.windows.nodes import MOST, Nodes, ranges
+from thinveil.attacker.engines.windows.nodes import MOST, Nodes
 from thinveil.attacker.terms import Rules, contradiction
 from thinveil.language.compiling import loops, threads
 from thinveil.language.queries import Codes, Floats
@@ -140,10 +141,10 @@ class Windows:
         chosen = (lists.chosen[self._asked, None] >> places & np.uint64(1)).astype(np.bool_)
         question, s = np.nonzero(chosen)
         nodes = lists.node[self._asked[question], s]
-        start, mid = self._nodes.columns["start"][nodes], self._nodes.columns["mid"][nodes]
-        per = np.bincount(question, mid - start, len(self._asked)).astype(np.int64)
-        offsets = np.concatenate([[0], np.cumsum(per)])
-        return offsets, self._nodes.members["id"][ranges(start, mid)], threshold
+        start = self._nodes.columns["start"][nodes]
+        size = self._nodes.columns["mid"][nodes] - start
+        per = np.bincount(question, size, len(self._asked)).astype(np.int64)
+        return summed(per), self._nodes.members["id"][spans(start, size)], threshold
 
     def learn(self, zones: NDArray[np.int64]) -> tuple[Codes, Codes]:
         """Take the zone of each question of the last round.
