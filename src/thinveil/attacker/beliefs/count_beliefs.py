@@ -137,9 +137,8 @@ class CountBeliefs:
     def weigh(self, row: Codes, threshold: Codes, answers: Answers, drawn: Codes) -> None:
         """Take in the answers to questions about these rows."""
         claim, n, k = self._claim, self._records, self._k
-        told = weighed(
-            claim, lambda b: self._laws.counts(claim, b, n), threshold, n, answers, drawn
-        )
+        counts = self._laws.counts(claim, threshold, n)
+        told = weighed(claim, counts, threshold, n, answers, drawn)
         first = starts(self._size)[row]
         stop = first + self._size[row]
         change = np.zeros(len(self._log) + 1)

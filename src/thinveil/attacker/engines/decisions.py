@@ -12,12 +12,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care, risky, undecided
+from thinveil.attacker.evidence.error_budget import Care, undecided
 from thinveil.attacker.evidence.likelihood import row_loglik
+from thinveil.attacker.evidence.sequential import answers_for, until_sure
 from thinveil.attacker.terms import Attack
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
@@ -34,6 +35,7 @@ _CUTS: Final = (0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9)
 _TELLING: Final = 1e-12  # shares of difference below this are rounding
 _ROUNDED: Final = 2.0**-50  # noise of a smaller scale is rounded away beside a true bit of 1
 _STEP: Final = 0.5  # nats that a first step should about give
+_PART: Final = 0.6  # the part of what is missing that a later step should about give
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +187,9 @@ class _Decision:
     t: int
     nats: float
     loglik: Floats
-    drawn: int = 0
-    asked: dict[int, int] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)  # answers that each threshold got
     threshold: int = 0
-    repeats: int = 1
+    repeats: int = 0
 
     def lead(self) -> float:
         """Return by how many nats the best count leads those it must be told from."""
@@ -208,22 +209,20 @@ class _Decision:
         Raises:
             Undecided: As many answers as allowed were heard.
         """
-        if self.drawn >= care.most_repeats * max(len(self.asked), 1):
+        drawn, lead, most = sum(self.asked.values()), self.lead(), care.most_repeats
+        if drawn >= most * max(len(self.asked), 1):
             raise undecided(care)
-        lead = self.lead() if self.drawn else 0.0
-        if self.drawn:
+        if drawn:
             likely = np.exp(self.loglik - self.loglik.max())
             b, apart = book.best(likely * _before(self.most, self.t), self.t)
         else:
             b, apart = book.first(self.most, self.t)
         distance = -math.log(max(1.0 - apart, 1e-15)) if apart > _TELLING else _TELLING
-        wanted = _STEP / distance
-        if lead > 1.0:
-            wanted = max(wanted, 0.6 * (self.nats - lead) / (4 * distance))
-        self.threshold = b
         # a step that grows with what was heard keeps rounds few, whatever was expected of it
-        heard = max(self.asked.get(b, 0) // 3, self.drawn // 32)
-        self.repeats = int(min(max(round(wanted), heard, 1), care.most_repeats))
+        least = max(round(_STEP / distance), self.asked.get(b, 0) // 3, drawn // 32, 1)
+        gap = self.nats - lead if lead > 1.0 else 0.0
+        more = answers_for(gap, 4 * distance, share=_PART, least=least, most=most, up=False)
+        self.threshold, self.repeats = b, int(more)
         self.asked[b] = self.asked.get(b, 0) + self.repeats
 
 
@@ -240,68 +239,80 @@ def decided(
     Raises:
         Undecided: The law shows no usable difference.
     """
-    results = np.zeros(len(wanted.cell), np.int64)
-    nats = care.nats(len(results)) if len(results) else 0.0
-    open_ones = []
-    for number, (most, t) in enumerate(zip(wanted.most.tolist(), wanted.t.tolist(), strict=True)):
-        if most == 0 or (t != EXACTLY and not 0 <= t < most):
-            results[number] = 0 if t == EXACTLY or t >= most else 1
-            continue
-        sure = nats + math.log(most + 1)
-        open_ones.append(_Decision(number, most, t, sure, np.zeros(most + 1)))
-    total = max(len(open_ones), 1)
-    while open_ones:
-        for each in open_ones:
-            each.plan(book, care)
-        rows = np.array([each.number for each in open_ones], np.int64)
-        batch = QueryBatch(
-            cells,
+    deciding = _Deciding(facts, care, book, cells, wanted, about)
+    yield from until_sure(facts, care, deciding)
+    return deciding.results
+
+
+class _Deciding:
+    """Decisions side by side. Conforms to `Inquiry`."""
+
+    def __init__(
+        self,
+        facts: PublicFacts,
+        care: Care,
+        book: Book,
+        cells: Cells,
+        wanted: Wanted,
+        about: Callable[[float], About],
+    ) -> None:
+        self._facts, self._care, self._book = facts, care, book
+        self._cells, self._wanted, self._about = cells, wanted, about
+        self.results = np.zeros(len(wanted.cell), np.int64)
+        nats = care.nats(len(self.results)) if len(self.results) else 0.0
+        self._open: list[_Decision] = []
+        for number, (most, t) in enumerate(
+            zip(wanted.most.tolist(), wanted.t.tolist(), strict=True)
+        ):
+            if most == 0 or (t != EXACTLY and not 0 <= t < most):
+                self.results[number] = 0 if t == EXACTLY or t >= most else 1
+                continue
+            sure = nats + math.log(most + 1)
+            self._open.append(_Decision(number, most, t, sure, np.zeros(most + 1)))
+        self._total = max(len(self._open), 1)
+
+    @property
+    def running(self) -> bool:
+        return len(self._open) > 0
+
+    def ask(self) -> QueryBatch:
+        for each in self._open:
+            each.plan(self._book, self._care)
+        wanted, rows = self._wanted, np.array([each.number for each in self._open], np.int64)
+        return QueryBatch(
+            self._cells,
             wanted.cell[rows],
             np.full(len(rows), wanted.column),
             wanted.low[rows],
             wanted.high[rows],
-            np.array([each.threshold for each in open_ones], np.int64),
-            repeats=np.array([each.repeats for each in open_ones], np.int64),
-            about=risky(about(1 - len(open_ones) / total), care),
+            np.array([each.threshold for each in self._open], np.int64),
+            repeats=np.array([each.repeats for each in self._open], np.int64),
+            about=self._about(1 - len(self._open) / self._total),
         )
-        answers = yield batch
+
+    def learn(self, batch: QueryBatch, answers: Answers) -> None:
+        """Weigh answers, those over as many counts together."""
         if answers.epsilon is not None:
-            book.priced(float(np.median(answers.epsilon)))
-        _hear(facts, open_ones, answers)
+            self._book.priced(float(np.median(answers.epsilon)))
+        drawn, epsilon = np.broadcast_to(batch.repeats, batch.threshold.shape), answers.epsilon
+        sizes = np.array([each.most + 1 for each in self._open])
+        for size in np.unique(sizes).tolist():
+            mine = sizes == size
+            values = answers.values[np.repeat(mine, drawn)]
+            cost = epsilon[mine] if isinstance(epsilon, np.ndarray) else epsilon
+            told = row_loglik(
+                self._facts.claim,
+                np.broadcast_to(np.arange(size), (len(drawn[mine]), size)),
+                batch.threshold[mine],
+                self._facts.records,
+                Answers(values, drawn[mine], cost),
+            )
+            for place, row in zip(np.flatnonzero(mine).tolist(), told, strict=True):
+                self._open[place].loglik = self._open[place].loglik + row
         still = []
-        for each in open_ones:
+        for each in self._open:
             if each.lead() >= each.nats:
-                results[each.number] = each.result()
+                self.results[each.number] = each.result()
             else:
                 still.append(each)
-        open_ones = still
-    return results
-
-
-def _hear(facts: PublicFacts, decisions: list[_Decision], answers: Answers) -> None:
-    """Weigh a round of answers, those over as many counts together."""
-    ends = np.cumsum([each.repeats for each in decisions])
-    by_most: dict[int, list[int]] = {}
-    for place, each in enumerate(decisions):
-        by_most.setdefault(each.most, []).append(place)
-    for most, places in by_most.items():
-        mine = [decisions[place] for place in places]
-        values = np.concatenate(
-            [
-                answers.values[ends[place] - decisions[place].repeats : ends[place]]
-                for place in places
-            ]
-        )
-        epsilon: Any = answers.epsilon
-        if isinstance(epsilon, np.ndarray):
-            epsilon = epsilon[places]
-        told = row_loglik(
-            facts.claim,
-            np.broadcast_to(np.arange(most + 1), (len(mine), most + 1)),
-            np.array([each.threshold for each in mine], np.int64),
-            facts.records,
-            Answers(values, np.array([each.repeats for each in mine], np.int64), epsilon),
-        )
-        for each, row in zip(mine, told, strict=True):
-            each.loglik = each.loglik + row
-            each.drawn += each.repeats
+        self._open = still

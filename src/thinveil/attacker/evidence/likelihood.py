@@ -8,7 +8,6 @@ the searches of the paper use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -165,27 +164,16 @@ def row_loglik(
 
 
 def weighed(
-    claim: Claim,
-    counts: Callable[[Codes], Codes],
-    threshold: Codes,
-    records: int,
-    answers: Answers,
-    drawn: Codes,
+    claim: Claim, counts: Codes, threshold: Codes, records: int, answers: Answers, drawn: Codes
 ) -> Floats:
     """Return `row_loglik` for questions that got so many answers, repeated or varied.
 
-    Args:
-        claim: What the mechanism does.
-        counts: Returns the counts to compare, for thresholds.
-        threshold: The threshold of each question.
-        records: The number of records in the table.
-        answers: What came back: rows of repeats, or varied questions one after the other.
-        drawn: How many answers each question got.
+    Varied questions come back one after the other, each with a row of its own.
     """
     if not _rows_are_answers(answers, drawn):
-        return row_loglik(claim, counts(threshold), threshold, records, answers)
-    asked = np.repeat(threshold, drawn)
-    told = row_loglik(claim, counts(asked), asked, records, answers)
+        return row_loglik(claim, counts, threshold, records, answers)
+    counts, asked = np.repeat(counts, drawn, axis=0), np.repeat(threshold, drawn)
+    told = row_loglik(claim, counts, asked, records, answers)
     summed: Floats = np.add.reduceat(told, np.cumsum(drawn) - drawn, axis=0)
     return summed
 
@@ -193,11 +181,6 @@ def weighed(
 def _rows_are_answers(answers: Answers, drawn: Codes) -> bool:
     """Tell whether each answer was a varied question of its own, with a row of its own."""
     return isinstance(answers.repeats, int) and not (drawn == 1).all()
-
-
-def spread(figures: Codes, answers: Answers, drawn: Codes) -> Codes:
-    """Return a figure for each question once for each row of answers."""
-    return np.repeat(figures, drawn) if _rows_are_answers(answers, drawn) else figures
 
 
 Told = tuple[Answers, Codes]

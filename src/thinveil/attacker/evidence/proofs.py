@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, spread, weighed
+from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, weighed
 from thinveil.attacker.evidence.sequential import answers_for
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
@@ -67,15 +67,8 @@ class Test(Columns):
 
     def lead(self, facts: PublicFacts, answers: Answers, drawn: Codes) -> Floats:
         """Return by how many nats answers speak for the first count of each test."""
-        yes, no = (spread(each, answers, drawn) for each in (self.yes, self.no))
-        told = weighed(
-            facts.claim,
-            lambda _: np.stack([yes, no], axis=1),
-            self.threshold,
-            facts.records,
-            answers,
-            drawn,
-        )
+        counts = np.stack([self.yes, self.no], axis=1)
+        told = weighed(facts.claim, counts, self.threshold, facts.records, answers, drawn)
         return told[:, 0] - told[:, 1]
 
 

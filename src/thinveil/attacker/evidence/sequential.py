@@ -54,7 +54,7 @@ def until_sure(facts: PublicFacts, care: Care, inquiry: Inquiry) -> Attack[None]
 
 
 def answers_for(
-    gap: Any, nats: Any, answers: Any = 1, *, share: float = 1.0, least: Any = 1, most: Any
+    gap: Any, nats: Any, answers: Any = 1, *, share: float, least: Any, most: Any, up: bool = True
 ) -> Codes:
     """Return how many further answers would about close a gap of evidence.
 
@@ -65,9 +65,10 @@ def answers_for(
         share: The part of the gap that is to be closed now.
         least: The fewest answers that are worth a round.
         most: The most answers that there may be; it has the last word.
+        up: Whether to round up, or to the nearest number.
     """
     with np.errstate(divide="ignore"):
-        wanted = np.ceil(share * gap * answers / nats)
+        wanted = (np.ceil if up else np.rint)(share * gap * answers / nats)
     more: Codes = np.minimum(np.maximum(wanted, least), most).astype(np.int64)
     return more
 
@@ -125,9 +126,7 @@ class Tally:
     """
 
     def __init__(self, facts: PublicFacts, care: Care) -> None:
-        self._claim = facts.claim
-        self._records = facts.records
-        self._care = care
+        self._facts, self._care = facts, care
         self._laws = Laws.of(facts.claim, facts.records)
         self._zone = np.array(self._laws.zones)
         self._loglik = np.empty((0, len(self._zone)))
@@ -172,16 +171,10 @@ class Tally:
         Raises:
             Undecided: A question has had as many answers as it may have and is not settled.
         """
-        claim, records = self._claim, self._records
         drawn = np.broadcast_to(batch.repeats, batch.threshold.shape)
-        self._loglik += weighed(
-            claim,
-            lambda b: self._laws.counts(claim, b, records),
-            batch.threshold,
-            records,
-            answers,
-            drawn,
-        )
+        b, claim, records = batch.threshold, self._facts.claim, self._facts.records
+        counts = self._laws.counts(claim, b, records)
+        self._loglik += weighed(claim, counts, b, records, answers, drawn)
         self._asked += drawn
         best = np.argmax(self._loglik, axis=1)
         zone = self._zone[best]
