@@ -199,7 +199,13 @@ def test_a_missing_file_is_said_in_the_same_words(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("ipd", "did you mean idp?"), ("dp-laplas", "did you mean dp-laplace?"), ("xyz", None)],
+    [
+        ("ipd", "did you mean idp?"),
+        ("dp-laplas", "did you mean dp-laplace?"),
+        ("xyz", None),
+        ("dp", "did you mean dp-laplace?"),
+        ("dp-noisy", None),
+    ],
 )
 def test_a_slip_in_a_mechanism_is_understood(
     name: str, meant: str | None, capsys: pytest.CaptureFixture[str]

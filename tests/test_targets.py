@@ -210,3 +210,12 @@ def test_data_frames_are_audited_like_files(data):
     verdict = thinveil.audit(frame, epsilon=0.5)
     assert verdict.score.exact
     assert verdict.epsilon_claimed <= 0.5
+
+
+def test_modules_can_be_imported_by_any_name():
+    """A package called audit hid its modules behind the function of the same name."""
+    import thinveil.auditing.driver as driver
+    import thinveil.verdicts.audit as module
+
+    assert driver.run.__module__ == "thinveil.auditing.driver"
+    assert module.audit is thinveil.audit

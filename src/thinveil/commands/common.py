@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
 
+from thinveil.attacker.strategies import strategy_names
 from thinveil.auditing.options import TABLE, Options, flag_of, usual
 from thinveil.auditing.sources import ENGINES, kind_of, opened, reading
 from thinveil.auditing.targets import Target
@@ -21,24 +22,48 @@ from thinveil.commands.outputs import write_json as write_json
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.errors import UsageError
-from thinveil.language.claims import MECHANISMS
+from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # no generic class before click 8.2
 
 
 def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the names of mechanisms; plug-ins are looked for only where one is none of ours."""
     for name in [value] if isinstance(value, str) else value:
         if name not in MECHANISMS and name not in mechanism_names():
-            names = mechanism_names()
-            near = get_close_matches(name, names, 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise click.BadParameter(
-                f"there is no mechanism {name!r}{meant}; choose from {', '.join(names)}"
-            )
+            near = _meant(name)
+            meant = f" (did you mean {near}?)" if near else ""
+            names = ", ".join(mechanism_names())
+            raise click.BadParameter(f"there is no mechanism {name!r}{meant}; choose from {names}")
     return value
+
+
+def _meant(name: str) -> str:
+    """Return the mechanism that a wrong name may stand for; empty where there is none.
+
+    Whoever asks for differential privacy is offered nothing that leaks: dp is not idp.
+    """
+    names: Sequence[str] = mechanism_names()
+    if name.lower().startswith("dp"):
+        names = [each for each in MECHANISMS if claim_named(each).control]
+    begun = [each for each in names if each.startswith(name.lower())]
+    return next(iter(begun or get_close_matches(name, names, 1)), "")
+
+
+class _Strategy(_Choice):
+    """The name of a strategy; plug-ins are looked for only where it is none of ours."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or refuse it."""
+        known = value in self.choices or value not in strategy_names()
+        return super().convert(value, param, ctx) if known else str(value)
 
 
 def setting(name: str, **more: Any) -> Callable[[_F], _F]:
@@ -53,6 +78,8 @@ def setting(name: str, **more: Any) -> Callable[[_F], _F]:
         how |= {"default": default, "show_default": True}
     if entry.kind == "whole":
         how["type"] = int
+    elif name == "strategy":
+        how["type"] = _Strategy(entry.choices)
     elif entry.choices:
         how["type"] = click.Choice(entry.choices)
     elif name == "mechanism":

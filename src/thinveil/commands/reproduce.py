@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from thinveil.auditing.provenance import Provenance
 from thinveil.commands.common import command_line
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
 from thinveil.errors import EXIT_EARLY, MissingExtra, ThinveilError, UsageError
 from thinveil.language.schema_file import read_schema
@@ -58,32 +61,13 @@ def command(
     check_outputs([data], json=json_file)
     console, notices = consoles(json_file)
     wanted = [*paper.EXPERIMENTS, *_WITHOUT_DATA] if experiment == "all" else [experiment]
-    source = data or os.environ.get("THINVEIL_BANK")
-    table = None
-    if set(wanted) - set(_WITHOUT_DATA):
-        if not source:
-            raise UsageError(
-                "this experiment runs on the bank table: give --data bank-full.csv (the Bank "
-                "Marketing data set of the UCI repository)"
-            )
-        table = load(source, read_schema("bank"))
-        if table.digest() != BANK_DIGEST:
-            notices.print(Text("Note: this is not the table that the paper used", style="yellow"))
+    table = _bank(data, notices) if set(wanted) - set(_WITHOUT_DATA) else None
     rows: list[Row] = []
     saved: list[Path] = []
     interrupted = ""
     for name in wanted:
         try:
-            if name == "sensitivity":
-                mine = paper.sensitivity(seed)
-            elif name == "detector":
-                with progress(notices) as observer:
-                    measured = simulation.measure(observer, seed)
-                mine = detector.rows(measured)
-            else:
-                assert table is not None
-                with progress(notices) as observer:
-                    mine = paper.EXPERIMENTS[name](table, observer, seed)
+            mine, draw = _measured(name, table, notices, seed)
         except KeyboardInterrupt:
             interrupted = name
             break
@@ -92,12 +76,7 @@ def command(
             console.print(Text(f"  {note}", style="dim"))
         rows += mine
         try:
-            if name == "columns":
-                saved += figures.single_attributes(mine, Path(folder))
-            elif name == "sensitivity":
-                saved += figures.sensitivity(paper.staircase(seed=seed), Path(folder))
-            elif name == "detector":
-                saved += figures.detector(measured, Path(folder))
+            saved += draw(Path(folder))
         except MissingExtra as missing:
             notices.print(Text(f"No figure: {missing}", style="yellow"))
     made = Provenance.now(command_line(ctx), None).to_plain({"experiments": wanted, "seed": seed})
@@ -111,14 +90,47 @@ def command(
         done = f"{len(rows)} figures were done, and agree"
         notices.print(Text(f"Interrupted in the experiment {interrupted}: {done}."))
         return EXIT_EARLY
+    console.print(Text(_agreement(rows), style="bold"))
+    return 0
+
+
+def _bank(data: str | None, notices: Console) -> Dataset:
+    """Read the bank table, and say so where it is another than the paper's."""
+    source = data or os.environ.get("THINVEIL_BANK")
+    if not source:
+        raise UsageError(
+            "this experiment runs on the bank table: give --data bank-full.csv (the Bank "
+            "Marketing data set of the UCI repository)"
+        )
+    table = load(source, read_schema("bank"))
+    if table.digest() != BANK_DIGEST:
+        notices.print(Text("Note: this is not the table that the paper used", style="yellow"))
+    return table
+
+
+def _measured(
+    name: str, table: Dataset | None, notices: Console, seed: int
+) -> tuple[list[Row], Callable[[Path], list[Path]]]:
+    """Run an experiment; return its rows, and how to draw its figures into a folder."""
+    if name == "sensitivity":
+        steps = paper.staircase(seed=seed)
+        return paper.sensitivity(seed), lambda folder: figures.sensitivity(steps, folder)
+    with progress(notices) as observer:
+        if name == "detector":
+            measured = simulation.measure(observer, seed)
+            return detector.rows(measured), lambda folder: figures.detector(measured, folder)
+        assert table is not None
+        rows = paper.EXPERIMENTS[name](table, observer, seed)
+    if name == "columns":
+        return rows, lambda folder: figures.single_attributes(rows, folder)
+    return rows, lambda folder: []
+
+
+def _agreement(rows: Sequence[Row]) -> str:
+    """Say that all figures agree, and in which sense the simulated ones do."""
     chance = sum(isinstance(row, detector.SimulatedRow) for row in rows)
     within = (
         f" ({chance} simulated ones within five standard errors; those marked ours or with an "
         "erratum are of our notes)"
-        if chance
-        else ""
     )
-    console.print(
-        Text(f"All {len(rows)} figures agree with the published ones{within}.", style="bold")
-    )
-    return 0
+    return f"All {len(rows)} figures agree with the published ones{within if chance else ''}."

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from thinveil.auditing.http import loopback
@@ -26,6 +26,9 @@ from thinveil.errors import MissingExtra, ThinveilError, UsageError
 from thinveil.lab.sessions import Gone, Sessions
 from thinveil.lab.setting import choices, setting_of
 from thinveil.lab.tables import LARGEST_FILE, Tables
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Response
 
 LARGEST_BODY: Final = 64 * 1024
 COOKIE: Final = "thinveil-lab"
@@ -105,8 +108,7 @@ def app_of(
         MissingExtra: FastAPI is not installed.
     """
     check_extra()
-    from fastapi import FastAPI, Request, Response
-    from fastapi.responses import JSONResponse, StreamingResponse
+    from fastapi import FastAPI
 
     runs = Sessions() if sessions is None else sessions
 
@@ -120,9 +122,22 @@ def app_of(
 
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.sessions = runs
+    _add_doors(app, key)
+    _add_page(app, key, tables)
+    _add_runs(app, runs, tables)
+    _add_watching(app, runs, leaving)
+    return app
 
-    def refused(status: int, message: str) -> Response:
-        return JSONResponse({"error": message}, status)
+
+def _refused(status: int, message: str) -> "Response":
+    from fastapi.responses import JSONResponse
+
+    return JSONResponse({"error": message}, status)
+
+
+def _add_doors(app: "FastAPI", key: str) -> None:
+    """Let in what is addressed to this machine, comes from this page and brings the key."""
+    from fastapi import Request, Response
 
     @app.middleware("http")
     async def doors(
@@ -131,14 +146,14 @@ def app_of(
         host = request.headers.get("host", "")
         origin = request.headers.get("origin")
         if not _ours(host):
-            response = refused(421, "this page answers to 127.0.0.1 and localhost alone")
+            response = _refused(421, "this page answers to 127.0.0.1 and localhost alone")
         elif origin is not None and origin != f"http://{host}":
-            response = refused(403, "this page takes nothing from other pages")
+            response = _refused(403, "this page takes nothing from other pages")
         elif not _public(request.url.path) and not _has_key(request, key):
             response = (
                 Response(_CLOSED, 403, media_type="text/html")
                 if request.url.path == "/"
-                else refused(403, "the key is missing: open the address that thinveil lab printed")
+                else _refused(403, "the key is missing: open the address that thinveil lab printed")
             )
         else:
             response = await call_next(request)
@@ -148,7 +163,13 @@ def app_of(
     @app.exception_handler(ThinveilError)
     async def wrong(request: Request, error: ThinveilError) -> Response:
         status = 404 if isinstance(error, Gone) else 413 if isinstance(error, _TooLarge) else 422
-        return refused(status, _in_words_of_the_page(str(error)))
+        return _refused(status, _in_words_of_the_page(str(error)))
+
+
+def _add_page(app: "FastAPI", key: str, tables: Tables) -> None:
+    """Add the page itself, its files, what it offers, and the tables."""
+    from fastapi import Request, Response
+    from fastapi.responses import JSONResponse
 
     @app.get("/")
     async def page(request: Request) -> Response:
@@ -161,9 +182,8 @@ def app_of(
     async def static(name: str) -> Response:
         content = static_files().get(name)
         if content is None:
-            return refused(404, "there is no such file")
-        kind = KINDS[name[name.rindex(".") :]]
-        return Response(content, media_type=kind)
+            return _refused(404, "there is no such file")
+        return Response(content, media_type=KINDS[name[name.rindex(".") :]])
 
     @app.get("/api/choices")
     async def all_choices() -> Response:
@@ -180,14 +200,17 @@ def app_of(
         opened = await asyncio.to_thread(tables.open, content, name)
         return JSONResponse({"name": opened, "table": tables[opened].to_plain()}, 201)
 
+
+def _add_runs(app: "FastAPI", runs: Sessions, tables: Tables) -> None:
+    """Add the beginning and the end of runs."""
+    from fastapi import Request, Response
+    from fastapi.responses import JSONResponse
+
     @app.post("/api/runs")
     async def begin(request: Request) -> Response:
         asked = await _plain(request)
-
-        def start() -> str:
-            return runs.open(setting_of(asked, tables))
-
-        return JSONResponse({"run": await asyncio.to_thread(start)}, 201)
+        name = await asyncio.to_thread(lambda: runs.open(setting_of(asked, tables)))
+        return JSONResponse({"run": name}, 201)
 
     @app.get("/api/runs")
     async def all_runs() -> Response:
@@ -199,6 +222,17 @@ def app_of(
         return JSONResponse(
             {"events": len(run.since(0)), "done": run.done, "paused": run.pace.paused}
         )
+
+    @app.delete("/api/runs/{name}")
+    async def close(name: str) -> Response:
+        runs.close(name)
+        return JSONResponse({})
+
+
+def _add_watching(app: "FastAPI", runs: Sessions, leaving: Callable[[], bool]) -> None:
+    """Add what is done to a run while it is watched."""
+    from fastapi import Request, Response
+    from fastapi.responses import JSONResponse, StreamingResponse
 
     @app.post("/api/runs/{name}/control")
     async def control(name: str, request: Request) -> Response:
@@ -222,11 +256,6 @@ def app_of(
             run.say_state()
         return JSONResponse({"paused": run.pace.paused, "done": run.done})
 
-    @app.delete("/api/runs/{name}")
-    async def close(name: str) -> Response:
-        runs.close(name)
-        return JSONResponse({})
-
     @app.get("/api/runs/{name}/events")
     async def events(name: str, request: Request) -> Response:
         after = request.headers.get("last-event-id") or request.query_params.get("after", "-1")
@@ -235,8 +264,6 @@ def app_of(
         runs[name]  # a run that is gone is refused before the stream begins
         stream = _stream(request, runs, name, int(after) + 1, leaving)
         return StreamingResponse(stream, media_type="text/event-stream")
-
-    return app
 
 
 def _in_words_of_the_page(message: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.strategies import STRATEGIES, USUAL
-from thinveil.auditing.options import Options
+from thinveil.auditing.options import TABLE, Options, usual
 from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError, to_install
@@ -18,6 +18,7 @@ from thinveil.lab.pace import HASTE, QUICK, speed_of
 from thinveil.lab.tables import INCOMES, OWN, Table, Tables
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.schema import MISSING
+from thinveil.verdicts.trials import known_by
 
 SPEED: Final = 100.0
 """Questions a second at first: thirty people take about ten seconds."""
@@ -82,16 +83,14 @@ class Setting:
     @property
     def code(self) -> str:
         """The same run in a line of Python."""
-        options = self.options
-        told = [f"mechanism={options.mechanism!r}"]
-        told += [f"k={options.k}"] if options.k != 1 else []
-        if options.epsilon_per_query != DEFAULT and options.claim().protected:
-            told.append(f"epsilon_per_query={options.epsilon_per_query!r}")
-        told += [f"attack={options.attack!r}"] if options.attack != "dataset" else []
-        told += [f"columns={list(options.columns)!r}"] if options.columns else []
-        told += [f"known={dict(options.people[0])!r}"] if options.people else []
-        told += [f"strategy={options.strategy!r}"] if options.strategy != USUAL else []
-        return f"thinveil.audit({self.table.code}, {', '.join(told)}, seed={options.seed})"
+        named = {"people": "known"}
+        told = []
+        for name in TABLE:
+            value = getattr(self.options, name)
+            if name in ("mechanism", "seed") or value not in (usual(name), DEFAULT):
+                value = value[0] if name == "people" else value
+                told.append(f"{named.get(name, name)}={value!r}")
+        return f"thinveil.audit({self.table.code}, {', '.join(told)})"
 
 
 def choices(tables: Tables) -> dict[str, Any]:
@@ -143,21 +142,8 @@ def setting_of(asked: Mapping[str, Any], tables: Tables) -> Setting:
         UsageError: Something makes no sense; says what.
     """
     table = tables[_text(asked, "table")]
-    attack = _text(asked, "attack", "dataset")
-    if attack not in ATTACK_LINES:
-        raise UsageError(f"there is no attack {attack[:40]!r} on this page")
-    mechanism = _text(asked, "mechanism", "idp")
-    if mechanism not in MECHANISMS:
-        raise UsageError(f"there is no mechanism {mechanism[:40]!r} on this page")
-    if lacks := missing(mechanism):
-        raise UsageError(f"{mechanism} {lacks}")
-    claim = claim_named(mechanism)
-    told: dict[str, Any] = {}
-    if claim.protected:
-        told["epsilon_per_query"] = _text(asked, "epsilon", DEFAULT)
-    if claim.k is not None:
-        told["k"] = _whole(asked, "k", 1)
-    schema = table.data.schema
+    attack = _one_of(asked, "attack", "dataset", ATTACK_LINES)
+    told = _mechanism(asked)
     columns = asked.get("columns", [])
     if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
         raise UsageError("columns: a list of names is needed")
@@ -166,26 +152,10 @@ def setting_of(asked: Mapping[str, Any], tables: Tables) -> Setting:
     if attack == "column":
         told["columns"] = tuple(columns)
     elif attack != "dataset":
-        if not columns:
-            raise UsageError("choose at least one column that the outsider knows of the person")
         person = _whole(asked, "person", 0)
-        if not 0 <= person < table.data.records:
-            raise UsageError(f"there are people 1 to {table.data.records}: choose one of them")
-        places = [schema.column(name) for name in columns]
-        codes = [int(table.data.codes[person, place]) for place in places]
-        if asked.get("absent") is True:
-            codes = _somebody_else(table.data, places, codes)
-        fits = (table.data.codes[:, places] == np.array(codes)).all(axis=1)
-        fitting = tuple(np.flatnonzero(fits).tolist())
-        known = zip(places, codes, strict=True)
-        told["people"] = (
-            {
-                schema[place].name: "" if code == MISSING else str(schema[place].decode(code))
-                for place, code in known
-            },
-        )
+        known, fitting = _known(table.data, person, columns, asked.get("absent") is True)
+        told["people"] = (known,)
     options = Options(
-        mechanism=mechanism,
         attack=attack,
         strategy=_text(asked, "strategy", USUAL),
         seed=_whole(asked, "seed", 0),
@@ -195,6 +165,43 @@ def setting_of(asked: Mapping[str, Any], tables: Tables) -> Setting:
         raise UsageError("the seed is a whole number from 0 on")
     speed = speed_of(asked.get("speed", SPEED))
     return Setting(table, options, person, fitting, speed, asked.get("paused") is True)
+
+
+def _one_of(asked: Mapping[str, Any], what: str, usual: str, known: Container[str]) -> str:
+    name = _text(asked, what, usual)
+    if name not in known:
+        raise UsageError(f"there is no {what} {name[:40]!r} on this page")
+    return name
+
+
+def _mechanism(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the mechanism, and those of its settings that it has."""
+    mechanism = _one_of(asked, "mechanism", "idp", MECHANISMS)
+    if lacks := missing(mechanism):
+        raise UsageError(f"{mechanism} {lacks}")
+    claim = claim_named(mechanism)
+    told: dict[str, Any] = {"mechanism": mechanism}
+    if claim.protected:
+        told["epsilon_per_query"] = _text(asked, "epsilon", DEFAULT)
+    if claim.k is not None:
+        told["k"] = _whole(asked, "k", 1)
+    return told
+
+
+def _known(
+    data: Dataset, person: int, columns: list[str], absent: bool
+) -> tuple[dict[str, str], tuple[int, ...]]:
+    """Return what is known of a person, or of somebody like him who is absent; and who fits."""
+    if not columns:
+        raise UsageError("choose at least one column that the outsider knows of the person")
+    if not 0 <= person < data.records:
+        raise UsageError(f"there are people 1 to {data.records}: choose one of them")
+    places = [data.schema.column(name) for name in columns]
+    codes = [int(data.codes[person, place]) for place in places]
+    if absent:
+        codes = _somebody_else(data, places, codes)
+    fits = (data.codes[:, places] == np.array(codes)).all(axis=1)
+    return known_by(data, places, codes), tuple(np.flatnonzero(fits).tolist())
 
 
 def _somebody_else(data: Dataset, places: list[int], codes: list[int]) -> list[int]:
