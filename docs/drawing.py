@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import thinveil
-from thinveil.report.charts.figures import plotter
 
 IMAGES = Path(__file__).parent / "images"
 EPSILON = 1e-10
@@ -21,6 +20,17 @@ KINDS = {"exactly 1": (BLUE, "^"), "noise": (ORANGE, "x"), "exactly 0": (GREEN, 
 
 THIRTIES = {0: (30, 40)}
 """The predicate of the staircases: people from 30 to 39."""
+
+
+def plotter() -> Any:
+    """Return matplotlib's pyplot, ready for files that are the same each time."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "thinveil"
+    from matplotlib import pyplot
+
+    return pyplot
 
 
 class Listening:

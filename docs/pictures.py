@@ -16,13 +16,16 @@ from typing import Any
 
 import pictures_attacks
 import pictures_mechanisms
-from drawing import IMAGES, shrink
+from drawing import IMAGES, plotter, shrink
 from rich.console import Console
 from rich.text import Text
 
 import thinveil
 from thinveil.paper import experiments as paper
-from thinveil.report.charts import curves, figures
+from thinveil.report.charts import paper as figures
+from thinveil.report.charts.files import save_pictures
+from thinveil.report.charts.mechanisms import compared as mechanisms_compared
+from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.outcomes import Comparison, Outcome
@@ -44,9 +47,11 @@ def main() -> None:
     (IMAGES / "audit.svg").write_text(svg, encoding="utf-8")
     figures.sensitivity(paper.staircase(), IMAGES)
     compared = compare(thinveil.people())
-    curves.comparison(compared, IMAGES / "compare.png")
+    save_pictures([mechanisms_compared(compared)], IMAGES / "compare.png", width=420)
     write_table(compared)
-    curves.risk(risk(thinveil.people()), IMAGES / "risk.png")
+    drawn = risk(thinveil.people())
+    both = [against_loss(drawn), against_answers(drawn)]
+    save_pictures(both, IMAGES / "risk.png", width=560)
     scaling(SCALING, IMAGES / "scaling.png")
     for name in ("sensitivity", "compare", "risk"):
         shrink(IMAGES / f"{name}.png")
@@ -57,7 +62,7 @@ def main() -> None:
 def scaling(source: Path, path: Path) -> None:
     """Draw what a record costs as tables grow: `python -m bench scaling --write` measured it."""
     runs: list[dict[str, Any]] = json.loads(source.read_text("utf-8"))["runs"]
-    pyplot = figures.plotter()
+    pyplot = plotter()
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.4), width_ratios=(3, 2))
     known = sorted({(each["records"], each["known"] / each["records"]) for each in runs})
     sizes = [records for records, _ in known]
@@ -129,7 +134,7 @@ def attributes(data: str) -> None:
     shown = "\n".join(lines)
     text = page.read_text("utf-8")
     page.write_text(block.sub(lambda m: f"{m[1]}\n{shown}\n\n{m[2]}", text), "utf-8")
-    pyplot = figures.plotter()
+    pyplot = plotter()
     figure, axes = pyplot.subplots(figsize=(9, 5))
     places = range(len(names))
     for shift, (name, colour) in zip(

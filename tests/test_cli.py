@@ -627,7 +627,7 @@ def test_version_and_help(capsys):
 
 
 def test_reproduce_the_worked_example(capsys):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     assert run(["reproduce", "sensitivity", "--json", "rows.json"]) == 0
     result = json.loads(Path("rows.json").read_text())
     rows = result["rows"]

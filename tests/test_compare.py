@@ -16,13 +16,17 @@ from thinveil.commands.main import run
 from thinveil.errors import MissingExtra
 from thinveil.language.claims import MECHANISMS
 from thinveil.language.schema import MISSING
+from thinveil.report.charts.files import save_pictures
+from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.verdicts.comparing import compare as module
 from thinveil.verdicts.comparing.candidates import Skipped, attribute_trial
 from thinveil.verdicts.comparing.compare import ORDER, Settings, compare
 from thinveil.verdicts.comparing.curves import known_of
-from thinveil.verdicts.comparing.outcomes import Outcome, wilson
+from thinveil.verdicts.comparing.outcomes import Outcome
 from thinveil.verdicts.comparing.risk import AGAINST_LOSS, risk
+from thinveil.verdicts.intervals import clopper_pearson, interval_of_people
 from thinveil.verdicts.scoring import score
+from thinveil.verdicts.typed import to_json
 
 DATA = people(80)
 OWN = tuple(name for name in ORDER if name != "dp-opendp")
@@ -107,7 +111,8 @@ def test_plain_values_hold_everything(compared):
     for outcome in plain["mechanisms"][-1]["outcomes"]:
         assert outcome.keys() >= {
             "recovered", "of", "baseline", "queries", "epsilon_claimed", "ended", "reason",
-            "interval95", "stated", "error_probability", "marginals_share", "transcript_sha256",
+            "interval", "confidence", "stated", "error_probability", "marginals_share",
+            "transcript_sha256",
         }  # fmt: skip
     text = json.dumps(plain)
     for row in DATA.rows()[:5]:
@@ -127,8 +132,8 @@ def test_membership_is_tried_on_the_table_and_its_neighbours():
     assert (found.task, found.unit, found.of, found.baseline) == ("membership", "trials", 20, 10)
     assert found.everything
     assert found.trial.trials == found.trial.inside + found.trial.outside == 20
-    assert (found.trial.tpr, found.trial.fpr, found.trial.baseline) == (1, 0, 0)
-    assert found.to_plain()["trial"]["epsilon_claimed"] == found.epsilon_claimed
+    assert (found.trial.tpr, found.trial.fpr, found.trial.baseline.epsilon_at_least) == (1, 0, 0)
+    assert to_json(found)["trial"]["epsilon_claimed"] == found.epsilon_claimed
 
 
 def test_a_table_in_which_nobody_is_alone_has_no_trial():
@@ -136,7 +141,7 @@ def test_a_table_in_which_nobody_is_alone_has_no_trial():
     found = compare(twins, Settings(mechanisms=("idp",), people=4))
     assert [type(each) for each in found.lines[0].outcomes] == [Skipped, Skipped, Outcome]
     assert found.lines[0].everything
-    assert sum("not tried" in line for line in found.how_trials_were_made()) == 2
+    assert sum("not tried" in line for line in found.trials()) == 2
 
 
 def test_linking_attributes_are_taken_from_the_left_until_enough_people_are_alone():
@@ -152,9 +157,17 @@ def test_linking_attributes_are_taken_from_the_left_until_enough_people_are_alon
     assert named.baseline(Dataset(schema, codes)) == pytest.approx(2 / 2)
 
 
-def test_the_interval_is_sensible():
-    assert wilson(0.5, 40)[0] == pytest.approx(1 - wilson(0.5, 40)[1])
-    assert wilson(0.0, 40)[0] == 0
+def test_the_interval_is_that_of_whole_people_at_the_confidence_of_the_settings(compared):
+    low, high = interval_of_people(0.5, 40, 0.999)
+    assert low == pytest.approx(1 - high)
+    assert interval_of_people(0.0, 40, 0.999)[0] == 0
+    # 201 of 240 values of 40 people: at least 33 and at most 34 people's worth
+    low, high = interval_of_people(201 / 240, 40, 0.95)
+    assert (low, high) == (clopper_pearson(33, 40, 0.95)[0], clopper_pearson(34, 40, 0.95)[1])
+    for each in compared.lines[1].tried:
+        assert each.confidence == 0.999
+        wanted = None if each.trials is None else clopper_pearson(each.trials, each.trials, 0.999)
+        assert each.interval == wanted
 
 
 def test_the_command_prints_writes_and_draws(tmp_path, capsys):
@@ -213,11 +226,11 @@ def test_a_missing_library_is_a_stated_reason(monkeypatch):
         compare(DATA, Settings(mechanisms=("dp-opendp",), people=4))
 
 
-def test_a_figure_without_matplotlib_is_refused_before_any_work(monkeypatch, capsys):
+def test_a_figure_without_its_library_is_refused_before_any_work(monkeypatch, capsys):
     usual = builtins.__import__
 
     def without(name, *rest, **more):
-        if name.startswith("matplotlib"):
+        if name.startswith("vl_convert"):
             raise ImportError(name)
         return usual(name, *rest, **more)
 
@@ -262,8 +275,8 @@ def test_risk_against_the_claimed_loss(drawn):
         assert (honest[total][0].records, honest[total][0].values) == (0, 0)
     assert honest[1e6][0].records == 1
     assert drawn.idle_loss("dp-laplace") >= 1e-3
-    for point in drawn.losses:
-        assert point.queries <= drawn.answers
+    for point in drawn.against_loss.runs:
+        assert point.queries <= drawn.against_loss.answers_allowed
         assert point.epsilon_claimed <= point.epsilon * (1 + 1e-12)
     assert "dp-laplace (honest DP): no record up to" in drawn.sentence()
 
@@ -290,11 +303,15 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
 
 
 def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
-    from thinveil.report.charts import curves
     from thinveil.report.text import comparison
 
-    curves.risk(drawn, "risk.svg")
+    for name in ("risk.svg", "again.svg", "risk.png", "risk.pdf"):
+        save_pictures([against_loss(drawn), against_answers(drawn)], name)
     assert "<svg" in Path("risk.svg").read_text("utf-8")
+    assert Path("risk.svg").read_bytes() == Path("again.svg").read_bytes()
+    assert "var(--" not in Path("risk.svg").read_text("utf-8")
+    assert Path("risk.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("risk.pdf").read_bytes().startswith(b"%PDF")
     seen = []
 
     def stop(meter, about):
@@ -304,7 +321,7 @@ def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
 
     cut = risk(DATA.sample(np.arange(12)), observer=stop, totals=("1e-12",), seeds=1)
     assert cut.interrupted
-    assert [each.mechanism for each in cut.losses] == ["idp", "idp-noisy"]
+    assert cut.against_loss.mechanisms == ["idp", "idp-noisy"]
     comparison.show_risk(comparison.Console(file=sys.stdout), cut)
     assert "interrupted" in capsys.readouterr().out
 

@@ -32,7 +32,7 @@ from thinveil.paper.simulation import (
     printed_psi,
 )
 from thinveil.paper.wald import Sequential
-from thinveil.report.charts import figures
+from thinveil.report.charts import paper as figures
 
 POSTS = ("none", "integer", "binary")
 OFFSETS = (0.5, 1.0, 3.0)
@@ -337,6 +337,6 @@ def test_progress_reaches_its_end_and_an_interruption_ends_it() -> None:
 
 
 def test_the_picture(tmp_path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     for path in figures.detector(small(), tmp_path):
         assert path.stat().st_size > 1000

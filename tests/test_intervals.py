@@ -15,8 +15,8 @@ from thinveil.verdicts.intervals import (
     ceiling,
     clopper_pearson,
     epsilon_at_least,
-    percent,
 )
+from thinveil.verdicts.phrases import sureness
 
 
 @given(
@@ -113,5 +113,5 @@ def test_a_confidence_that_is_none_is_refused(text):
 
 
 def test_confidences_are_written_for_people():
-    assert percent(confidence_of("0.999")) == "99.9 %"
-    assert percent(0.999999) == "99.9999 %"
+    assert sureness(confidence_of("0.999")) == "99.9 %"
+    assert sureness(0.999999) == "99.9999 %"

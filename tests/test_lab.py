@@ -36,7 +36,6 @@ from thinveil.lab.session import Session
 from thinveil.lab.sessions import Gone, Sessions
 from thinveil.lab.setting import (
     ATTACK_LINES,
-    MECHANISM_LINES,
     SPEED,
     STRATEGY_LINES,
     choices,
@@ -46,6 +45,7 @@ from thinveil.lab.tables import LARGEST_FILE, MOST_PEOPLE, Tables, from_file
 from thinveil.lab.wording import range_in_words
 from thinveil.language.claims import MECHANISMS
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Categories, Grid, Schema
+from thinveil.verdicts.names import LINES
 
 # runs
 
@@ -156,7 +156,7 @@ def test_the_line_of_python_repeats_the_run() -> None:
 
 
 def test_every_choice_has_a_line() -> None:
-    assert set(MECHANISM_LINES) == set(MECHANISMS)
+    assert set(LINES) == set(MECHANISMS)
     offered = choices(Tables())
     assert {each["name"] for each in offered["strategies"]} == set(STRATEGY_LINES)
     assert {each["name"] for each in offered["attacks"]} == set(ATTACK_LINES)

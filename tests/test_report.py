@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,12 +16,22 @@ import pytest
 import thinveil
 from browser import chromium, page_of
 from thinveil.commands.main import run as command
-from thinveil.report.html import page
-from thinveil.report.html.masking import MASK
+from thinveil.report import html
 from thinveil.report.html.masking import command as masked_command
-from thinveil.report.text.examples import examples
 from thinveil.verdicts.comparing.compare import Settings, compare
-from thinveil.verdicts.comparing.curves import AnswersPoint, Known, LossPoint, Risk
+from thinveil.verdicts.comparing.curves import (
+    AnswersCurve,
+    AnswersPoint,
+    Known,
+    LossCurve,
+    LossPoint,
+    Risk,
+)
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.examples import examples
+from thinveil.verdicts.record import Record
+from thinveil.verdicts.sentences import MASK
+from thinveil.verdicts.typed import from_json
 
 ASSETS = Path(thinveil.__file__).parent / "report" / "html" / "assets"
 VOID = {"meta", "br", "link", "img", "col"}
@@ -63,6 +74,14 @@ class Outline(HTMLParser):
         return re.sub(r"\s+", " ", " ".join(self.text))
 
 
+def page(
+    run: dict[str, Any], comparison: dict[str, Any] | None = None, show_records: bool = False
+) -> str:
+    """Return the page of what a file holds, perhaps changed by hand."""
+    beside = None if comparison is None else from_json(Comparison, comparison)
+    return html.page(from_json(Record, run), comparison=beside, show_records=show_records)
+
+
 @cache
 def table() -> thinveil.Dataset:
     return thinveil.people(40)
@@ -94,7 +113,7 @@ def results(name: str) -> dict[str, Any]:
     held = {"service": target, **few}.get(name, people)
     verdict = thinveil.audit(held, exhibits=name != "service", **how)
     shown = examples(verdict, people) if name == "idp" else None
-    return {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": shown}
+    return json.loads(json.dumps(verdict.record(records_shown=shown).to_plain()))
 
 
 NAMES = (
@@ -121,8 +140,15 @@ def beside() -> dict[str, Any]:
         for count, share in ((1, 0.0), (100, 0.5), (200, 1.0))
     )
     known = Known(0.01, 0.2)
-    curves = Risk(losses, 10, 1000, known, answers, 40, known, "1e-10", 0, False)
-    return {**compared.to_plain(), "sampled_from": None, "risk": curves.to_plain()}
+    guess = (known.records, known.values)
+    curves = Risk(
+        LossCurve(10, 1000, "posterior", *guess, losses),
+        AnswersCurve(40, "1e-10", *guess, answers),
+        {"unprotected": "grey", "idp": "red", "idp-noisy": "red", "dp-laplace": "blue"},
+        0,
+        False,
+    )
+    return json.loads(json.dumps(replace(compared, risk=curves).to_plain()))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -207,23 +233,30 @@ def title_of(text: str, name: str) -> str:
 
 def test_a_bound_of_nought_is_not_a_difference_of_none():
     run = results("trial")
+    inside, outside = run["membership"]["in"], run["membership"]["out"]
+    none = {"true_positives": 0, "false_positives": 0}
+    half = {"true_positives": inside // 2, "false_positives": outside // 2}
+    few = {"in": 1, "out": 1, "hunches": [0, 1], "asked_for": 2}
     for change, title in (
-        ({"ceiling": 0.0}, "So few trials can show no bound, whatever the attack does"),
-        ({"queries": 0}, "Nothing was asked in the trials"),
-        ({"undecided": 40}, "No usable difference was found in the trials"),
-        ({}, "No bound above 0 on epsilon was shown, at 99.9 % confidence"),
+        (few | none, "So few trials can show no bound, whatever the attack does"),
+        ({**none, "queries": 0}, "Nothing was asked in the trials"),
+        (
+            {**none, "silent": [inside, outside]},
+            "No usable difference was found in the trials",
+        ),
+        (half, "No bound above 0 on epsilon was shown, at 99.9 % confidence"),
     ):
-        trial = {**run["membership"], "epsilon_at_least": 0.0, **change}
+        trial = {**run["membership"], **change}
         text = page({**run, "membership": trial})
         assert title_of(text, "membership") == title
         assert "No difference" not in text
     whole = page(run)
     for words in ("stopped by hand after", "the target itself was not asked"):
         assert words not in whole
-    trial = {**run["membership"], "asked_for": 2000, "interrupted": True, "simulated": True}
+    trial = {**run["membership"], "asked_for": 2000, "simulated": True}
     text = beyond({**run, "membership": trial})
     assert "stopped by hand after 40 of 2,000 trials" in text
-    assert "on the auditor's machine, from the mechanism's description" in text
+    assert "on the auditor's machine, by the mechanism's description" in text
     assert text.count("the target itself was not asked") == 1
 
 
@@ -234,12 +267,13 @@ def test_trials_are_judged_by_their_coins():
 
 def test_trials_that_said_nothing_are_not_right():
     run = results("trial")
-    silent = {"undecided": 40, "true_positives": 0, "false_positives": 0, "epsilon_at_least": 0.0}
+    tried = run["membership"]
+    silent = {"silent": [tried["in"], tried["out"]], "true_positives": 0, "false_positives": 0}
     for queries, what in ((163840, "no usable difference was found"), (0, "nothing was asked")):
         text = beyond({**run, "membership": {**run["membership"], **silent, "queries": queries}})
         assert f"Right nothing {what} in 40 trials" in text
         assert "of membership right" not in text
-    some = {**run["membership"], "undecided": 3}
+    some = {**run["membership"], "silent": [3, 0]}
     assert "where 3 without an answer count as" in beyond({**run, "membership": some})
     # trials beside a target elsewhere: what was claimed and asked in them, not of the target
     mine = {**run["membership"], "simulated": True, "epsilon_claimed": 1e-10, "queries": 40}
@@ -254,10 +288,10 @@ def test_beyond_guessing_means_in_every_panel():
     assert "Beyond guessing in every attribute in this table; 100 % of records" in beyond(run)
     # a guess inside the interval is still below the share of this table
     inside, same, named = (json.loads(json.dumps(run)) for _ in range(3))
-    inside["accuracy"]["attributes"][0]["inferred"]["marginals_share"] = 0.95
+    inside["accuracy"]["attributes"][0]["inferred"]["marginals"] = 38
     assert "Beyond guessing in every attribute in this table" in beyond(inside)
-    same["accuracy"]["attributes"][0]["nothing_share"] = 1.0
-    named["accuracy"]["attributes"][1]["inferred"]["marginals_share"] = 1.0
+    same["accuracy"]["attributes"][0]["nothing"] = 40
+    named["accuracy"]["attributes"][1]["inferred"]["marginals"] = 40
     for each in (same, named):
         assert "Beyond guessing in 7 of 8 attributes in this table" in beyond(each)
 
@@ -272,7 +306,6 @@ def test_what_guessing_gets_of_few_people_is_masked():
             shares += [each["inferred"] for each in found["attributes"]]
             for each in shares:
                 each |= {"nothing": right, "marginals": right}
-                each |= {"nothing_share": float(right), "marginals_share": float(right)}
             pages.add(page(run))
         assert len(pages) == 1  # whether guesses are right shows nowhere, not even as a colour
     one = re.search(
@@ -288,7 +321,7 @@ def test_what_guessing_gets_of_few_people_is_masked():
             assert "%" not in inside
     run = json.loads(json.dumps(results("membership")))
     run["result"] *= 5
-    run["accuracy"]["records"] |= {"of": 5, "recovered": 4, "share": 0.8}
+    run["accuracy"]["records"] |= {"of": 5, "recovered": 4}
     text = page(run)
     assert "What guessing gets is masked" in text
     assert '"nothing":null' in text
@@ -311,7 +344,7 @@ def test_of_people_no_more_is_said_than_at_the_terminal():
     entry |= {"matches": 0, "values": {}}
     assert "attributes of a person" not in beyond(run)
     unsettled = json.loads(json.dumps(results("membership")))
-    unsettled["result"].append({"known": {}, "correct": None})
+    unsettled["result"].append({"known": {}, "correct": None, "bits": None})
     assert "learned whether 1 of 2 people is in the table" in beyond(unsettled)
     del unsettled["result"][0]["present"]
     unsettled |= {"result": unsettled["result"][:1], "verdict": "learned nothing yet"}
@@ -359,7 +392,12 @@ def test_what_was_stopped_is_said_and_half_a_curve_is_not_drawn():
     whole = beside()
     assert "stopped by hand" not in page(results("bdp"), comparison=whole)
     risk = {**whole["risk"], "interrupted": True}
-    part = {**whole, "interrupted": True, "not_reached": ["dp-smooth"], "risk": risk}
+    part = {
+        **whole,
+        "interrupted": True,
+        "asked_for": [*whole["asked_for"], "dp-smooth"],
+        "risk": risk,
+    }
     text = page(results("bdp"), comparison=part)
     assert (
         "The comparison was stopped by hand: not every attack was tried, and none on dp-smooth"
@@ -396,8 +434,7 @@ def test_doubts_about_what_is_public_qualify_the_verdict():
     assert "told the list of texts of 2 columns; see" in top
     assumed = text.partition('id="assumptions"')[2].partition("</section>")[0]
     assert all(each in assumed for each in doubts)
-    for none in ([], None):
-        assert "told the list of texts" not in page({**results("idp"), "doubts": none})
+    assert "told the list of texts" not in page({**results("idp"), "doubts": []})
 
 
 def test_the_limits_say_what_the_page_holds():
@@ -449,8 +486,7 @@ def test_the_report_does_not_leak(canaries, attack, tmp_path):  # fmt: skip
     transcript = tmp_path / "canary-folder-2" / "run.transcript"
     transcript.parent.mkdir()
     verdict = thinveil.audit(truth, exhibits=True, command=line, transcript=transcript, **how)
-    plain = {**verdict.to_plain(), "comparison": None, "risk": None}
-    plain["records_shown"] = examples(verdict, truth)
+    plain = verdict.record(records_shown=examples(verdict, truth)).to_plain()
     plain["reason"] = f"cannot read {canaries}"
     counts = {7919, 1081, 4500 - 540, 3960, 3959}
     if plain["staircase"]:

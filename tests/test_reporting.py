@@ -74,7 +74,7 @@ def test_the_comparison_beside_an_audit_is_real_and_interruptible(monkeypatch):
     assert compared.lines[0].everything
     assert compared.lines[1].at_baseline
     assert (compared.k, compared.records) == (2, 40)
-    assert {each.epsilon for each in drawn.losses} == {1e-6, 1e6}
+    assert {each.epsilon for each in drawn.against_loss.runs} == {1e-6, 1e6}
 
     def stop(meter, about):
         raise KeyboardInterrupt

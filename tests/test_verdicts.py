@@ -21,8 +21,9 @@ from thinveil.language.claims import claim_named
 from thinveil.language.queries import batch_of
 from thinveil.verdicts.inference import inferred
 from thinveil.verdicts.intervals import epsilon_at_least
-from thinveil.verdicts.membership import sense_of
+from thinveil.verdicts.names import sense_of
 from thinveil.verdicts.trials import coins, membership_trials, possible_targets
+from thinveil.verdicts.typed import to_json
 
 DATA = people(80)
 LEAKING = ("unprotected", "idp", "idp-binary", "idp-integer", "idp-noisy", "bdp")
@@ -42,7 +43,7 @@ def test_trials_tell_who_was_replaced_whatever_the_mechanism(mechanism):
     found = trial(DATA, mechanism=mechanism, trials=60)
     assert (found.tpr, found.fpr, found.trials, found.undecided) == (1, 0, 60, 0)
     assert found.epsilon_at_least == found.ceiling > 1
-    assert found.baseline == 0
+    assert found.baseline.epsilon_at_least == 0
     if mechanism != "unprotected":
         assert found.epsilon_claimed < 1e-5
         assert f"in the sense of {found.sense}; in the sense of differential" in found.sentence()
@@ -277,7 +278,8 @@ def test_knowing_the_marginals_does_not_rebuild_records():
     assert judged.whole.marginals < judged.whole.right == DATA.records
     for each in judged.attributes:
         assert each.column.marginals == each.column.of  # he was told the column
-        assert each.inferred.right == each.inferred.possible >= each.inferred.marginals
+        assert each.inferred.share == each.inferred.possible_share
+        assert each.inferred.share >= each.inferred.marginals_share
 
 
 # Where a result comes from
@@ -350,7 +352,7 @@ def test_the_staircase_shows_noise_around_the_count_and_nowhere_else(k):
     attribute, _, value = drawn.predicate.partition(" = ")
     column = [str(row[DATA.schema.names.index(attribute)]) for row in DATA.rows()]
     assert column.count(value) == drawn.count
-    plain = drawn.to_plain()
+    plain = to_json(drawn)
     for point in plain["points"]:
         noisy = drawn.count - k <= point["threshold"] < drawn.count + k
         assert point["kind"] == ("noise" if noisy else "exact")
@@ -364,10 +366,10 @@ def test_staircases_of_other_mechanisms():
     assert audit(DATA, mechanism="bdp", exhibits=True).staircase is None
     honest = audit(DATA, mechanism="dp-laplace", most_repeats=64, exhibits=True).staircase
     assert honest.count is None
-    assert {each["kind"] for each in honest.to_plain()["points"]} == {"noise"}
-    noisy = audit(DATA, mechanism="idp-noisy", exhibits=True).staircase.to_plain()
+    assert {each["kind"] for each in to_json(honest)["points"]} == {"noise"}
+    noisy = to_json(audit(DATA, mechanism="idp-noisy", exhibits=True).staircase)
     assert (noisy["repeats"], {each["kind"] for each in noisy["points"]}) == (200, {"noise"})
-    true = audit(DATA, mechanism="unprotected", exhibits=True).staircase.to_plain()
+    true = to_json(audit(DATA, mechanism="unprotected", exhibits=True).staircase)
     assert true["epsilon_claimed"] is None
     assert audit(DATA, exhibits=True, max_queries=10**6).staircase is not None
     assert audit(DATA, attack="column", columns=["age"], exhibits=True).staircase is None

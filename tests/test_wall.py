@@ -25,7 +25,20 @@ ORDER = (
     "commands",
 )
 """A package imports only what stands to its left, or itself."""
-WALLS = {("curator", "attacker"), ("attacker", "curator"), ("attacker", "auditing")}
+WALLS = {
+    ("curator", "attacker"),
+    ("attacker", "curator"),
+    ("attacker", "auditing"),
+    # a report is made from a verdict, and from nothing that knows tables or attacks
+    ("report", "attacker"),
+    ("report", "curator"),
+}
+EXCEPTIONS = {
+    # `verdict.report(path)` is for people at a Python prompt; it imports when it is called
+    ("verdicts/verdict.py", "thinveil.report.html"),
+    ("verdicts/verdict.py", "thinveil.report.html.page"),
+}
+"""Imports against the order, each with its reason."""
 TOP = ("verdicts", "paper", "report", "commands")
 """Layers above everything that the top of the package gathers; they may import it."""
 WORLDLY = {
@@ -64,7 +77,7 @@ def faults(path: Path, source: str) -> list[str]:
     found = []
     for name in imports(ast.parse(source)):
         parts = name.split(".")
-        if parts[0] != "thinveil":
+        if parts[0] != "thinveil" or (path.relative_to(ROOT).as_posix(), name) in EXCEPTIONS:
             continue
         if len(parts) == 1 or parts[1] not in ORDER:
             if mine not in TOP:
@@ -96,6 +109,9 @@ def test_imports_keep_the_order(path: Path) -> None:
         ("language/x.py", "from thinveil.curator.ledger import Ledger"),
         ("auditing/x.py", "from thinveil.report import text"),
         ("curator/x.py", "import thinveil.paper.theory"),
+        ("report/x.py", "from thinveil.curator.tables.dataset import Dataset"),
+        ("report/x.py", "from thinveil.attacker.findings import TableFound"),
+        ("verdicts/x.py", "from thinveil.report.html import page"),
     ],
 )
 def test_the_guard_sees_a_breach(module: str, line: str) -> None:

@@ -21,6 +21,7 @@
     ├── PluginError           somebody's plug-in cannot be used
     ├── TranscriptError       a transcript is damaged or belongs elsewhere
     ├── LedgerError           a ledger file cannot be used, or cannot record now
+    ├── RecordError           a result in a file is foreign, damaged or of another version
     ├── OutputError           a result cannot be written
     └── MissingExtra          an optional dependency is not installed
 
@@ -132,6 +133,10 @@ class TranscriptError(ThinveilError):
 
 class LedgerError(ThinveilError):
     """A ledger file cannot be used, or cannot record anything now."""
+
+
+class RecordError(ThinveilError):
+    """A result in a file cannot be read: foreign, damaged, or of another version."""
 
 
 class OutputError(ThinveilError):

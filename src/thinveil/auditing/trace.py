@@ -59,17 +59,18 @@ class Tracer:
             self._next = about.done + _STEPS
             found = about.so_far()
             if isinstance(found, TableFound):
-                self._looks.append(Look(*self._before, *_sizes(found)))
+                self._looks.append(Look(*self._before, *sizes(found)))
         self._before = (meter.queries, meter.questions, meter.rounds, float(meter.spent))
 
     def looks(self, found: Found | None) -> tuple[Look, ...]:
         """Return all looks, from before the first question to the end of the run."""
         if not isinstance(found, TableFound):
             return ()
-        return (Look(0, 0, 0, 0.0, 0, 0), *self._looks, Look(*self._before, *_sizes(found)))
+        return (Look(0, 0, 0, 0.0, 0, 0), *self._looks, Look(*self._before, *sizes(found)))
 
 
-def _sizes(found: TableFound) -> tuple[int, int]:
+def sizes(found: TableFound) -> tuple[int, int]:
+    """Return how many records are rebuilt whole, and how many values are."""
     whole = int(found.counts[found.known == len(found.columns)].sum())
     return whole, int(np.dot(found.counts, found.known))
 

@@ -39,12 +39,13 @@ from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.files import write_file
 from thinveil.language.compiling import refusal
-from thinveil.report.text.examples import examples
 from thinveil.report.text.progress import progress
 from thinveil.report.text.table import write_table
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts.audit import audit, how_to_go_on
 from thinveil.verdicts.comparing.evidence import beside
+from thinveil.verdicts.examples import examples
+from thinveil.verdicts.record import Record
 from thinveil.verdicts.trials import USUAL_TRIALS
 from thinveil.verdicts.verdict import Verdict
 
@@ -152,21 +153,19 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         }
         with progress(notices) as observer:
             verdict = audit(held, truth=truth, observer=observer, **how)
-    result = {**verdict.to_plain(), "comparison": None, "risk": None, "records_shown": None}
-    if given["show_records"]:
-        result["records_shown"] = examples(verdict, truth)
+    records = examples(verdict, truth) if given["show_records"] else None
+    compared, drawn = None, None
     code = verdict.exit_code
     if report and given["comparison"] and truth is not None and not code:
         with progress(notices) as observer:
             compared, drawn = beside(truth, verdict.options, observer)
-        result["comparison"] = compared.to_plain()
-        result["risk"] = None if drawn is None else drawn.to_plain()
         if compared.interrupted or (drawn is not None and drawn.interrupted):
             code = EXIT_EARLY
             notices.print(Text("The comparison was interrupted: the report has what was done."))
     if output:
         write_table(verdict, output)
-    write_json(json_file, result, private=True)
+    result = verdict.record(compared, drawn, records)
+    write_json(json_file, result.to_plain(), private=True)
     show_verdict(console, verdict)
     if report:
         _write_report(report, result, given["show_records"])
@@ -175,7 +174,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     return code
 
 
-def _write_report(path: str, result: Mapping[str, Any], show_records: bool) -> None:
+def _write_report(path: str, result: Record, show_records: bool) -> None:
     """Write the report; it takes the place of nothing until it is whole."""
     from thinveil.report.html import page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
@@ -24,7 +24,9 @@ from thinveil.commands.common import (
 )
 from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY
-from thinveil.report.charts import curves
+from thinveil.report.charts.files import check_figure, save_pictures
+from thinveil.report.charts.mechanisms import compared as mechanisms_compared
+from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.report.text.comparison import show_comparison, show_risk
 from thinveil.report.text.progress import progress
 from thinveil.verdicts.comparing.compare import USUAL_PEOPLE, Settings, all_in_order, compare
@@ -90,8 +92,8 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
         json=json_file,
         **{"figure": pictures[0], "risk-figure": pictures[1]},
     )
-    curves.check_figure("--figure", pictures[0])
-    curves.check_figure("--risk-figure", pictures[1])
+    check_figure("--figure", pictures[0])
+    check_figure("--risk-figure", pictures[1])
     console, notices = consoles(json_file)
     mechanisms = given["mechanism"]
     if not mechanisms:
@@ -123,19 +125,17 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     if (given["with_risk"] or pictures[1]) and not compared.interrupted:
         with progress(notices) as observer:
             drawn = risk(data, shared, observer, records=given["risk_records"])
-    write_json(
-        json_file,
-        {
-            **compared.to_plain(),
-            "sampled_from": None if data is whole else whole.records,
-            "risk": None if drawn is None else drawn.to_plain(),
-            "provenance": Provenance.now(command_line(ctx), None).to_plain(asdict(shared)),
-        },
+    compared = replace(
+        compared,
+        sampled_from=None if data is whole else whole.records,
+        risk=drawn,
+        provenance=Provenance.now(command_line(ctx), None).to_plain(asdict(shared)),
     )
-    if pictures[0] and compared.lines:
-        curves.comparison(compared, pictures[0])
+    write_json(json_file, compared.to_plain())
+    if pictures[0] and any(each.tried for each in compared.lines):
+        save_pictures([mechanisms_compared(compared)], pictures[0], width=420)
     if pictures[1] and drawn is not None:
-        curves.risk(drawn, pictures[1])
+        save_pictures([against_loss(drawn), against_answers(drawn)], pictures[1], width=560)
     if drawn is not None:
         show_risk(console, drawn)
     show_comparison(console, compared)

@@ -21,7 +21,7 @@ from thinveil.paper import detector, simulation
 from thinveil.paper import experiments as paper
 from thinveil.paper.figures import BANK_DIGEST, ERRATA
 from thinveil.paper.rows import Row
-from thinveil.report.charts import figures
+from thinveil.report.charts import paper as figures
 from thinveil.report.text.progress import progress
 from thinveil.report.text.terminal import show_rows
 

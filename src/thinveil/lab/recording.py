@@ -11,8 +11,9 @@ from thinveil.files import write_file
 from thinveil.lab.app import static_files
 from thinveil.lab.pace import NO_LIMIT
 from thinveil.lab.session import Session
-from thinveil.lab.setting import FASTER, MECHANISM_LINES, SPEED, setting_of
+from thinveil.lab.setting import FASTER, SPEED, setting_of
 from thinveil.lab.tables import Tables
+from thinveil.verdicts.names import LINES
 
 PEOPLE: Final = 30
 RUNS: Final = (
@@ -54,7 +55,7 @@ def recordings() -> dict[str, str]:
             {
                 "name": name,
                 "title": title,
-                "line": MECHANISM_LINES[str(setting["mechanism"])],
+                "line": LINES[str(setting["mechanism"])],
                 "file": name,
             }
             for name, title, setting in RUNS

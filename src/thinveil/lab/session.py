@@ -25,10 +25,11 @@ from thinveil.errors import ThinveilError
 from thinveil.lab.journal import Journal
 from thinveil.lab.pace import Pace
 from thinveil.lab.reveal import Onlooker, Revealed, change
-from thinveil.lab.setting import MECHANISM_LINES, Setting
+from thinveil.lab.setting import Setting
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, QueryBatch
+from thinveil.verdicts.names import LINES
 from thinveil.verdicts.results import result_of
 from thinveil.verdicts.scoring import guess, score
 from thinveil.verdicts.verdict import Verdict
@@ -149,7 +150,7 @@ class Session:
             score=score(found, truth, setting.options.seed)
             if isinstance(found, TableFound)
             else None,
-            result=result_of(found, setting.options, facts, truth),
+            findings=result_of(found, setting.options, facts, truth),
             seconds=tried.seconds,
             seed=setting.options.seed,
         )
@@ -205,7 +206,7 @@ def _start(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
         "table": setting.table.to_plain(),
         "mechanism": {
             "name": facts.claim.name,
-            "line": MECHANISM_LINES[options.mechanism],
+            "line": LINES[options.mechanism],
             "about": facts.claim.describe(),
             **_law(facts.claim),
         },

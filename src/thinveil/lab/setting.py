@@ -18,25 +18,13 @@ from thinveil.lab.pace import HASTE, QUICK, speed_of
 from thinveil.lab.tables import INCOMES, OWN, Table, Tables
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.schema import MISSING
+from thinveil.verdicts.names import LINES
 from thinveil.verdicts.trials import known_by
 
 SPEED: Final = 100.0
 """Questions a second at first: thirty people take about ten seconds."""
 FASTER: Final = {"from": QUICK, "times": HASTE}
 """How the page goes through the first part of an attack, of which no cell can tell."""
-
-MECHANISM_LINES: Final = {
-    "bdp": "Bootstrap DP: noise unless nobody or everybody fits.",
-    "dp-laplace": "Honest differential privacy: the same noise on every answer.",
-    "dp-opendp": "Honest differential privacy, noise drawn by the OpenDP library.",
-    "dp-smooth": "Honest differential privacy by smooth sensitivity: always noise.",
-    "idp": "Individual DP: noise only where k people could tip the answer.",
-    "idp-binary": "Individual DP, answers rounded to yes or no.",
-    "idp-integer": "Individual DP, answers rounded to whole numbers.",
-    "idp-noisy": "Individual DP with some noise on every answer: a repair that fails.",
-    "unprotected": "True answers: no protection, and none is claimed.",
-}
-"""A line for each built-in mechanism."""
 
 ATTACK_LINES: Final = {
     "dataset": "Whole table",
@@ -104,7 +92,7 @@ def choices(tables: Tables) -> dict[str, Any]:
         "mechanisms": [
             {
                 "name": each,
-                "line": MECHANISM_LINES[each],
+                "line": LINES[each],
                 "group": claim_named(each).k is not None,
                 "missing": missing(each),
             }

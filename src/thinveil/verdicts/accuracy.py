@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes
 from thinveil.verdicts.inference import Inferred, inferred
-from thinveil.verdicts.intervals import clopper_pearson, percent
+from thinveil.verdicts.intervals import checked, clopper_pearson
+from thinveil.verdicts.phrases import sureness
 from thinveil.verdicts.results import fitting_rows, inside_box, is_right
 from thinveil.verdicts.scoring import (
     Score,
@@ -36,6 +37,7 @@ from thinveil.verdicts.scoring import (
     named_right,
     overlap,
 )
+from thinveil.verdicts.typed import FLAT, OMIT, Mark
 
 BASELINES: Final = (
     "asks nothing: guesses from the public facts, evenly over the public values, zero where "
@@ -54,93 +56,84 @@ class Share:
     Args:
         right: How many the attack got right.
         of: How many there are.
-        nothing: How many somebody gets right who asks nothing; may be an average.
+        nothing: How many somebody gets right who asks nothing; may be an average. None where
+            that is masked.
         marginals: How many somebody gets right who knows the marginals.
-        possible: How many somebody could get right who has the table; None where that is all.
+        confidence: How sure the interval of the share is.
+        possible_share: The share that somebody could get right who has the table; None where
+            that is all.
     """
 
-    right: int
-    of: int
-    nothing: float
-    marginals: float
-    possible: int | None = None
+    DERIVED: ClassVar = ("right", "share", "interval", "nothing_share", "marginals_share")
 
-    def to_plain(self, confidence: float, right: str = "recovered") -> dict[str, Any]:
-        """Return it as plain JSON values, with the interval of the share."""
-        of = max(self.of, 1)
-        return {
-            "of": self.of,
-            right: self.right,
-            "share": self.right / of,
-            "interval": list(clopper_pearson(self.right, self.of, confidence)),
-            "nothing": self.nothing,
-            "marginals": self.marginals,
-            "nothing_share": self.nothing / of,
-            "marginals_share": self.marginals / of,
-            **({} if self.possible is None else {"possible_share": self.possible / of}),
-        }
+    right: Annotated[int, Mark("recovered")]
+    of: int
+    nothing: float | None
+    marginals: float | None
+    confidence: float
+    possible_share: Annotated[float | None, OMIT] = None
+
+    def __post_init__(self) -> None:
+        checked(self.right, self.of, self.confidence)
+
+    @property
+    def share(self) -> float:
+        """The share that is right."""
+        return self.right / max(self.of, 1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The Clopper-Pearson interval of the share."""
+        return clopper_pearson(self.right, self.of, self.confidence)
+
+    @property
+    def nothing_share(self) -> float | None:
+        """The share of somebody who asks nothing."""
+        return None if self.nothing is None else self.nothing / max(self.of, 1)
+
+    @property
+    def marginals_share(self) -> float | None:
+        """The share of somebody who knows the marginals."""
+        return None if self.marginals is None else self.marginals / max(self.of, 1)
+
+    @property
+    def guess(self) -> float:
+        """The better share of both guessers; 0 where they are masked."""
+        return max(self.nothing_share or 0.0, self.marginals_share or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeShare:
-    """One attribute: its values as a column, and its value of each person.
-
-    Args:
-        name: The attribute's name.
-        column: How many values of the column are right, counted as a multiset.
-        inferred: How many people's value is right, given their other attributes.
-    """
+    """One attribute: its values as a column, and its value of each person, all else being known."""
 
     name: str
-    column: Share | None
-    inferred: Share | None
+    column: Annotated[Share | None, FLAT]
+    inferred: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How much is right, whole and by attribute.
+    """How much is right: of the whole, counted in some unit, and of each attribute."""
 
-    Args:
-        unit: What is counted as a whole: records, people, values, ...
-        whole: How many of these are right.
-        attributes: The same by attribute, in schema order.
-        confidence: How sure the intervals are.
-    """
+    DERIVED: ClassVar = ("meaning", "baselines")
 
     unit: str
-    whole: Share
+    whole: Annotated[Share, Mark("records")]
     attributes: tuple[AttributeShare, ...]
     confidence: float
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """What the two attackers do who never ask."""
+        return BASELINES
 
     def meaning(self) -> str:
         """Say what the intervals mean."""
         return (
             f"The shares are exact for this table and this run. The intervals (Clopper-Pearson, "
-            f"{percent(self.confidence)}) are what as many independent draws would leave open; "
+            f"{sureness(self.confidence)}) are what as many independent draws would leave open; "
             "what one run says is not independent, so they are a scale, not a forecast."
         )
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        sure = self.confidence
-        none = dict.fromkeys(Share(0, 1, 0, 0).to_plain(sure))
-        return {
-            "confidence": sure,
-            "meaning": self.meaning(),
-            "baselines": list(BASELINES),
-            "unit": self.unit,
-            "records": self.whole.to_plain(sure),
-            "attributes": [
-                {
-                    "name": each.name,
-                    **(none if each.column is None else each.column.to_plain(sure)),
-                    "inferred": None
-                    if each.inferred is None
-                    else each.inferred.to_plain(sure, "right"),
-                }
-                for each in self.attributes
-            ],
-        }
 
 
 def accuracy_of(
@@ -175,28 +168,28 @@ def _of_table(
     by_name = {
         truth.schema[column].name: each for column, each in zip(found.columns, mine, strict=True)
     }
-    return Accuracy(
-        unit="different records" if score.distinct else "records",
-        whole=Share(score.recovered, score.records, score.guessed, told),
-        attributes=tuple(
-            AttributeShare(
-                each.name,
-                Share(each.recovered, each.of, each.guessed, each.of),
-                _share(by_name[each.name]),
-            )
-            for each in score.attributes
-        ),
-        confidence=confidence,
+    attributes = tuple(
+        AttributeShare(
+            each.name,
+            Share(each.recovered, each.of, each.guessed, each.of, confidence),
+            _share(by_name[each.name], confidence),
+        )
+        for each in score.attributes
     )
+    unit = "different records" if score.distinct else "records"
+    whole = Share(score.recovered, score.records, score.guessed, told, confidence)
+    return Accuracy(unit, whole, attributes, confidence)
 
 
-def _together(shares: Sequence[Share]) -> Share:
+def _together(attributes: Sequence[AttributeShare]) -> Share:
     """Return what is right of all of them."""
+    shares = [share for each in attributes if (share := each.column or each.inferred)]
     return Share(
         sum(each.right for each in shares),
         sum(each.of for each in shares),
-        sum(each.nothing for each in shares),
-        sum(each.marginals for each in shares),
+        sum(each.nothing or 0.0 for each in shares),
+        sum(each.marginals or 0.0 for each in shares),
+        shares[0].confidence,
     )
 
 
@@ -207,8 +200,9 @@ def by_marginals(actual: Codes, distinct: bool, seed: int) -> int:
     return overlap(*counted(actual, distinct), *counted(mixed, distinct))
 
 
-def _share(each: Inferred) -> Share:
-    return Share(each.right, each.of, each.nothing, each.marginals, each.possible)
+def _share(each: Inferred, confidence: float) -> Share:
+    possible = each.possible / max(each.of, 1)
+    return Share(each.right, each.of, each.nothing, each.marginals, confidence, possible)
 
 
 def _of_columns(found: ColumnsFound, truth: Dataset, seed: int, confidence: float) -> Accuracy:
@@ -223,15 +217,10 @@ def _of_columns(found: ColumnsFound, truth: Dataset, seed: int, confidence: floa
             for table in (truth.codes, blind)
         )
         of, right = int(actual[1].sum()), named_right(actual, guessed, each.distinct)
-        share = Share(overlap(*actual, mine, counts), of, right, of)
+        share = Share(overlap(*actual, mine, counts), of, right, of, confidence)
         shares.append(AttributeShare(truth.schema[each.column].name, share, None))
-    whole = [each.column for each in shares if each.column is not None]
-    return Accuracy(
-        unit="different values" if found.columns[0].distinct else "values",
-        whole=_together(whole),
-        attributes=tuple(shares),
-        confidence=confidence,
-    )
+    unit = "different values" if found.columns[0].distinct else "values"
+    return Accuracy(unit, _together(shares), tuple(shares), confidence)
 
 
 def _of_count(
@@ -255,7 +244,8 @@ def _of_count(
         return int(said == true if found.count is not None else (said > 0) is (true > 0))
 
     right = int(bool(is_right(found, truth, options, facts)))
-    return Accuracy("counts", Share(right, 1, judge(even), judge(told)), (), confidence)
+    share = Share(right, 1, judge(even), judge(told), confidence)
+    return Accuracy("counts", share, (), confidence)
 
 
 def _of_people(
@@ -277,7 +267,8 @@ def _of_people(
         told += (round(expected) == 1 if unique else expected >= 0.5) is true
     of, yes = len(found.people), sum(_true(mine, unique) for mine in rows)
     nothing = of / 2 if of == 1 else max(yes, of - yes)
-    return Accuracy("people", Share(right, of, nothing, max(told, nothing)), (), confidence)
+    share = Share(right, of, nothing, max(told, nothing), confidence)
+    return Accuracy("people", share, (), confidence)
 
 
 def _true(rows: list[int], unique: bool) -> bool:
@@ -309,15 +300,10 @@ def _of_values(
             right += bool(said) and [code for code, _ in said[0]] == [actual[row]]
             nothing += guessed[row] == actual[row]
             told += usual == actual[row]
-        share = Share(right, len(alone), int(nothing), int(told))
+        share = Share(int(right), len(alone), int(nothing), int(told), confidence)
         shares.append(AttributeShare(truth.schema[column].name, None, share))
-    whole = [each.inferred for each in shares if each.inferred is not None]
-    return Accuracy(
-        unit="values of people who are alone in what is known of them",
-        whole=_together(whole),
-        attributes=tuple(shares),
-        confidence=confidence,
-    )
+    unit = "values of people who are alone in what is known of them"
+    return Accuracy(unit, _together(shares), tuple(shares), confidence)
 
 
 def _wanted(options: Options, truth: Dataset) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Bounds:
         packed_left_out: Why the table was not packed, where it could have been.
     """
 
+    DERIVED: ClassVar = ("packed_by", "packed_bits")
+
     bits_an_answer: float
     questions_per_bit: float | None
     questions: int | None
@@ -52,17 +54,10 @@ class Bounds:
         """The size of the packed table in bits."""
         return None if self.packed_bytes is None else 8 * self.packed_bytes
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        return {
-            "bits_an_answer": self.bits_an_answer,
-            "questions_per_bit": self.questions_per_bit,
-            "questions": self.questions,
-            "packed_by": "xz -9e, records sorted, stored by column",
-            "packed_bits": self.packed_bits,
-            "packed_bytes": self.packed_bytes,
-            "packed_left_out": self.packed_left_out,
-        }
+    @property
+    def packed_by(self) -> str:
+        """How the table was packed."""
+        return "xz -9e, records sorted, stored by column"
 
 
 def bounds_of(

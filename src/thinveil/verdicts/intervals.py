@@ -1,9 +1,10 @@
-"""Intervals for shares, and what they say about differential privacy.
+"""Every interval of a result, and what intervals say about differential privacy.
 
 A share measured on some trials gets the interval of Clopper and Pearson, which holds at its
-confidence whatever the true share is. From two of them, how often a membership attack is
-right about a table and how often it is wrong about a neighbour, follows a lower bound on the
-epsilon for which the mechanism could be epsilon-differentially private.
+confidence whatever the true share is. There is no other kind, and a result has one confidence.
+From two of them, how often a membership attack is right about a table and how often it is wrong
+about a neighbour, follows a lower bound on the epsilon for which the mechanism could be
+epsilon-differentially private.
 
 The two quantiles of the beta distribution that this takes are found here by bisection, so
 that the package needs no SciPy; a test holds them against it.
@@ -18,15 +19,7 @@ from typing import Final
 _HALVINGS: Final = 80
 _TERMS: Final = 10_000
 _TINY: Final = 1e-300
-
-
-def percent(confidence: float) -> str:
-    """Write a confidence for people.
-
-    >>> percent(0.999), percent(0.95)
-    ('99.9 %', '95 %')
-    """
-    return f"{100 * confidence:.10g} %"
+_ROUNDING: Final = 1e-9  # far below one person, far above the last bit of a share
 
 
 @lru_cache(maxsize=4096)
@@ -42,6 +35,30 @@ def clopper_pearson(right: int, trials: int, confidence: float) -> tuple[float, 
     low = 0.0 if right == 0 else _quantile(right, trials - right + 1, side)
     high = 1.0 if right == trials else 1 - _quantile(trials - right, right + 1, side)
     return low, high
+
+
+def interval_of_people(share: float, people: int, confidence: float) -> tuple[float, float]:
+    """Return the interval of a share of values of so many people who were drawn.
+
+    The values of one person are one draw: they may all be right or wrong together. The share is
+    rounded outwards to whole people, since Clopper and Pearson count whole successes.
+
+    >>> tuple(round(end, 3) for end in interval_of_people(1.0, 40, 0.95))
+    (0.912, 1.0)
+    """
+    low, _ = clopper_pearson(math.floor(share * people + _ROUNDING), people, confidence)
+    _, high = clopper_pearson(math.ceil(share * people - _ROUNDING), people, confidence)
+    return low, high
+
+
+def checked(right: int, trials: int, confidence: float) -> None:
+    """Make sure that an interval can be computed from what a file says.
+
+    Raises:
+        ValueError: There are more successes than trials, or the confidence is none.
+    """
+    if not 0 <= right <= trials or not 0 < confidence < 1:
+        raise ValueError("counts or the confidence do not fit each other")
 
 
 def epsilon_at_least(right: int, inside: int, wrong: int, outside: int, confidence: float) -> float:

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar
 
-from thinveil.language.claims import Claim
-from thinveil.verdicts.intervals import ceiling, clopper_pearson, epsilon_at_least, percent
-from thinveil.verdicts.phrases import many, spelled
-
-
-def sense_of(claim: Claim) -> str:
-    """Say in which sense a mechanism claims its privacy loss."""
-    shape = claim.shape
-    if not claim.leaks_by_noise:
-        return "differential privacy"
-    if shape.presence:
-        return "Bootstrap DP"
-    if claim.k is None:
-        return f"the mechanism {claim.name}"
-    return "Individual DP" if claim.k == 1 else f"Group IDP for groups of {claim.k}"
+from thinveil.verdicts import sentences
+from thinveil.verdicts.intervals import ceiling, checked, clopper_pearson, epsilon_at_least
+from thinveil.verdicts.typed import Mark, to_json
 
 
-def how_drawn() -> str:
-    """Say how targets and worlds are drawn."""
-    return (
-        "Each trial drew a record that no other record equals, known by all attributes, and "
-        "flipped a coin: the table as it is, or its neighbour in which this record became a copy "
-        "of another one. Both worlds draw targets alike. This attacker is the one that "
-        "differential privacy guards against, not a typical one."
-    )
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """How often somebody says "in" who asks nothing, and the bound that this would show."""
 
-
-_SIMULATED: Final = (
-    "The trials were run on the auditor's machine, by the mechanism's description and the table "
-    "given as truth: the target itself was not asked."
-)
+    what: str
+    tpr: float
+    fpr: float
+    epsilon_at_least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +47,37 @@ class Trial:
         simulated: Whether a target elsewhere is audited, which the trials did not ask.
     """
 
-    inside: int
-    outside: int
-    right: int
-    wrong: int
+    DERIVED: ClassVar = (
+        "trials", "tpr", "tpr_interval", "fpr", "fpr_interval", "epsilon_at_least", "ceiling",
+        "queries_a_trial", "undecided", "targets", "baseline", "interrupted", "sentence",
+    )  # fmt: skip
+
+    inside: Annotated[int, Mark("in")]
+    outside: Annotated[int, Mark("out")]
+    right: Annotated[int, Mark("true_positives")]
+    wrong: Annotated[int, Mark("false_positives")]
     silent: tuple[int, int]
     hunches: tuple[int, int]
     confidence: float
     epsilon_claimed: float | None
-    sense: str
+    sense: Annotated[str, Mark("claimed_sense")]
     queries: int
     questions: int
     most_queries: int
     alone: int
     seed: int
     asked_for: int
-    transcripts: str
+    transcripts: Annotated[str, Mark("transcripts_sha256")]
     error: float = 0.0
     reason: str = ""
     simulated: bool = False
+
+    def __post_init__(self) -> None:
+        said, wrongly = self.hunches
+        for right in (self.right, said, self.silent[0]):
+            checked(right, self.inside, self.confidence)
+        for wrong in (self.wrong, wrongly, self.silent[1]):
+            checked(wrong, self.outside, self.confidence)
 
     @property
     def undecided(self) -> int:
@@ -136,82 +130,31 @@ class Trial:
         return ceiling(self.inside, self.outside, self.confidence)
 
     @property
-    def baseline(self) -> float:
-        """The same bound for somebody who asks nothing."""
+    def queries_a_trial(self) -> float:
+        """How many answers a trial drew, on average."""
+        return self.queries / max(self.trials, 1)
+
+    @property
+    def baseline(self) -> Coin:
+        """The same rates and bound for somebody who asks nothing."""
         said, wrongly = self.hunches
-        return epsilon_at_least(said, self.inside, wrongly, self.outside, self.confidence)
+        return Coin(
+            sentences.ASKING_NOTHING,
+            said / max(self.inside, 1),
+            wrongly / max(self.outside, 1),
+            epsilon_at_least(said, self.inside, wrongly, self.outside, self.confidence),
+        )
 
     def targets(self) -> str:
         """Say how targets and worlds were drawn."""
-        return f"{how_drawn()} {_SIMULATED}" if self.simulated else how_drawn()
+        drawn = sentences.HOW_DRAWN
+        return f"{drawn} {sentences.SIMULATED}" if self.simulated else drawn
 
     def sentence(self) -> str:
         """Say what the trials show, beside the claim, and no more than that."""
-        parts = [self._shown()]
-        if self.interrupted:
-            parts.append(
-                f"The trials were stopped by hand after {self.trials:,} of {self.asked_for:,}."
-            )
-        return " ".join([*parts, _SIMULATED] if self.simulated else parts)
-
-    def _shown(self) -> str:
-        trials, sure = many(self.trials, "trial"), percent(self.confidence)
-        if not self.queries:
-            why = f": {self.reason}" if self.reason else ""
-            return f"Nothing was asked in {trials} of membership{why}."
-        claimed, claim = self.epsilon_claimed, "Of one person's membership the mechanism claims "
-        claim += (
-            "nothing" if claimed is None else f"{spelled(claimed)} in the sense of {self.sense}"
-        )
-        bound, most = self.epsilon_at_least, self.ceiling
-        if self.undecided == self.trials:
-            return (
-                f"{claim}; no usable difference was found in {trials} of up to "
-                f"{many(self.most_queries, 'answer')} each."
-            )
-        if not bound:
-            few = "" if most else ", and so few can show none, whatever the attack does"
-            right = f"the attack was right in {self.correct:,} of {trials}"
-            return f"{claim}; {right}, which shows no bound above 0 at {sure} confidence{few}."
-        said = f" (the most that {trials} can show)" if bound >= most - 1e-9 else ""
-        return (
-            f"{claim}; in the sense of differential privacy it is at least {bound:.2f}, at {sure} "
-            f"confidence{said}."
-        )
+        return sentences.trials(self)
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        said, wrongly = self.hunches
-        return {
-            "trials": self.trials,
-            "in": self.inside,
-            "out": self.outside,
-            "true_positives": self.right,
-            "false_positives": self.wrong,
-            "tpr": self.tpr,
-            "tpr_interval": list(self.tpr_interval),
-            "fpr": self.fpr,
-            "fpr_interval": list(self.fpr_interval),
-            "confidence": self.confidence,
-            "epsilon_at_least": self.epsilon_at_least,
-            "ceiling": self.ceiling,
-            "epsilon_claimed": self.epsilon_claimed,
-            "claimed_sense": self.sense,
-            "queries": self.queries,
-            "queries_a_trial": self.queries / max(self.trials, 1),
-            "undecided": self.undecided,
-            "targets": self.targets(),
-            "baseline": {
-                "what": "somebody who asks nothing and flips a coin",
-                "tpr": said / max(self.inside, 1),
-                "fpr": wrongly / max(self.outside, 1),
-                "epsilon_at_least": self.baseline,
-            },
-            "seed": self.seed,
-            "asked_for": self.asked_for,
-            "interrupted": self.interrupted,
-            "reason": self.reason,
-            "simulated": self.simulated,
-            "transcripts_sha256": self.transcripts,
-            "sentence": self.sentence(),
-        }
+        plain: dict[str, Any] = to_json(self)
+        return plain

@@ -1,12 +1,18 @@
-"""Numbers and values in words: what verdicts, trials and tables share."""
+"""Numbers and values in words; a rounded figure never says more than was measured."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from thinveil.language.schema import Value
+
+SPACE: Final = "\u00a0"
+"""A space at which no line is broken."""
+_WORDS: Final = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
 
 
 def plain(value: Value) -> Any:
@@ -26,6 +32,20 @@ def spelled(number: float) -> str:
     return f"{Decimal(short):f}" if number == 0 or 1e-9 <= abs(number) < 1e9 else short
 
 
+def short(number: float) -> str:
+    """Write a figure without digits after the point, or with three that count.
+
+    >>> short(12345.6), short(0.0123456)
+    ('12,346', '0.0123')
+    """
+    return f"{number:,.0f}" if number >= 100 else spelled(float(f"{number:.3g}"))
+
+
+def loss(epsilon: float | None) -> str:
+    """Write a privacy loss: everywhere in the same way, so that one is known again."""
+    return "none claimed" if epsilon is None else spelled(epsilon)
+
+
 def many(count: int, one: str, more: str = "") -> str:
     """Write a count with its noun.
 
@@ -33,3 +53,56 @@ def many(count: int, one: str, more: str = "") -> str:
     ('1 record', '2,000 records', '2 people')
     """
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def amount(number: float | None) -> str:
+    """Write a count; nothing where there is none."""
+    return "" if number is None else f"{number:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share; all and nothing are said only where they are meant.
+
+    >>> [percent(share).replace(SPACE, " ") for share in (0, 0.00001, 0.125, 0.99999, 1)]
+    ['0 %', '< 0.1 %', '12.5 %', '> 99.9 %', '100 %']
+    """
+    if share is None:
+        return "not known"
+    if 0 < share < 0.0005:
+        return f"<{SPACE}0.1{SPACE}%"
+    if 0.9995 <= share < 1:
+        return f">{SPACE}99.9{SPACE}%"
+    return f"{100 * share:.1f}".removesuffix(".0") + f"{SPACE}%"
+
+
+def between(interval: Sequence[float] | None) -> str:
+    """Write an interval of shares."""
+    return "" if interval is None else f"{percent(interval[0])} to {percent(interval[1])}"
+
+
+def sureness(confidence: float) -> str:
+    """Write a confidence as it was chosen.
+
+    >>> sureness(0.999), sureness(0.95)
+    ('99.9 %', '95 %')
+    """
+    return f"{100 * confidence:.10g} %"
+
+
+def size(number: float) -> str:
+    """Write a large number in words.
+
+    >>> size(1e10), size(-2.5e6), size(1e30), size(1)
+    ('10 billion', '-2.5 million', '1e+30', '1')
+    """
+    if not math.isfinite(number) or abs(number) >= 1e15:
+        return f"{number:.2g}"
+    for unit, word in _WORDS:
+        if abs(number) >= unit:
+            return f"{number / unit:.3g} {word}"
+    return f"{number:.3g}"
+
+
+def upper(text: str) -> str:
+    """Return a text that begins as a sentence does."""
+    return text[:1].upper() + text[1:]

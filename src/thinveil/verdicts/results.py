@@ -1,9 +1,10 @@
-"""What an attack found, as plain values, checked against the truth where it is at hand."""
+"""What an attack found, as values for people, checked against the truth where it is at hand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,53 +24,104 @@ from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import Schema
 from thinveil.verdicts.phrases import plain
 from thinveil.verdicts.scoring import coarse
+from thinveil.verdicts.typed import OMIT, Mark
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFound:
+    """A value, and how many records have it; None where that cannot be known."""
+
+    value: Any
+    records: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnResult:
+    """What was found of a column, and whether that is right; None where nobody could check."""
+
+    column: str
+    values: tuple[ValueFound, ...]
+    judged: Annotated[bool | None, Mark("exact")]
+    bits: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountResult:
+    """How many records match a predicate, or whether any does."""
+
+    predicate: Mapping[str, Any]
+    count: int | None
+    judged: Annotated[bool | None, Mark("correct")]
+    bits: float | None
+    exists: Annotated[bool | None, OMIT] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonResult:
+    """What was found of a person, beside what was known; None is what was not found out."""
+
+    known: Mapping[str, Any]
+    judged: Annotated[bool | None, Mark("correct")]
+    bits: float | None
+    present: Annotated[bool | None, OMIT] = None
+    unique: Annotated[bool | None, OMIT] = None
+    matches: Annotated[int | None, OMIT] = None
+    values: Annotated[Mapping[str, tuple[ValueFound, ...]] | None, OMIT] = None
+    prior_failed: Annotated[tuple[str, ...] | None, OMIT] = None
+
+
+Result = tuple[ColumnResult, ...] | tuple[PersonResult, ...] | CountResult | None
+"""What an attack other than on the whole data set found."""
 
 
 def result_of(
     found: Found | None, options: Options, facts: PublicFacts, truth: Dataset | None
-) -> Any:
-    """Return what an attack found, as plain values, checked against the truth if given."""
+) -> Result:
+    """Return what an attack found, checked against the truth if given."""
     schema = facts.schema
     if isinstance(found, ColumnsFound):
-        return [
-            {
-                "column": schema[each.column].name,
-                "values": _values(schema, each),
-                "exact": _matches(each, truth, None),
-                "bits": each.bits,
-            }
+        return tuple(
+            ColumnResult(
+                schema[each.column].name,
+                _values(schema, each),
+                _matches(each, truth, None),
+                each.bits,
+            )
             for each in found.columns
-        ]
+        )
     if isinstance(found, CountFound):
-        return {
-            "predicate": dict(options.people[0]),
-            "count": found.count,
-            **({} if facts.claim.counts else {"exists": found.exists}),
-            "correct": is_right(found, truth, options, facts),
-            "bits": found.bits,
-        }
-    if isinstance(found, PeopleFound):
-        people = []
-        fitting = None if truth is None else fitting_rows(facts, truth, options)
-        for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
-            entry: dict[str, Any] = {"known": dict(known), "correct": None, "bits": person.bits}
-            if fitting is not None and person != PersonFound():
-                rows = fitting[number]
-                entry["correct"] = _fits(person, len(rows)) and all(
-                    _matches(each, truth, rows) for each in person.values
-                )
-            for name in ("present", "unique", "matches"):
-                assumed = name == "present" and options.present
-                if getattr(person, name) is not None and not assumed:
-                    entry[name] = getattr(person, name)
-            if options.attack == "attribute":
-                entry["values"] = {
-                    schema[each.column].name: _values(schema, each) for each in person.values
-                }
-                entry["prior_failed"] = [schema[each].name for each in person.prior_failed]
-            people.append(entry)
-        return people
-    return None
+        right = is_right(found, truth, options, facts)
+        exists = None if facts.claim.counts else found.exists
+        return CountResult(dict(options.people[0]), found.count, right, found.bits, exists)
+    if not isinstance(found, PeopleFound):
+        return None
+    people = []
+    fitting = None if truth is None else fitting_rows(facts, truth, options)
+    for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
+        right = None
+        if fitting is not None and person != PersonFound():
+            rows = fitting[number]
+            right = _fits(person, len(rows)) and all(
+                _matches(each, truth, rows) for each in person.values
+            )
+        wanted = options.attack == "attribute"
+        people.append(
+            PersonResult(
+                dict(known),
+                right,
+                person.bits,
+                present=None if options.present else person.present,
+                unique=person.unique,
+                matches=person.matches,
+                values={schema[each.column].name: _values(schema, each) for each in person.values}
+                if wanted
+                else None,
+                prior_failed=tuple(schema[each].name for each in person.prior_failed)
+                if wanted
+                else None,
+            )
+        )
+    return tuple(people)
 
 
 def is_right(
@@ -84,15 +136,12 @@ def is_right(
     return found.exists is (true > 0)
 
 
-def _values(schema: Schema, found: ColumnFound) -> list[dict[str, Any]]:
+def _values(schema: Schema, found: ColumnFound) -> tuple[ValueFound, ...]:
     attribute = schema[found.column]
-    return [
-        {
-            "value": plain(attribute.decode(code)),
-            "records": None if found.distinct else count,
-        }
+    return tuple(
+        ValueFound(plain(attribute.decode(code)), None if found.distinct else count)
         for code, count in found.values
-    ]
+    )
 
 
 def inside_box(truth: Dataset, box: Mapping[int, tuple[int, int]]) -> Flags:

@@ -16,12 +16,8 @@ from thinveil.language.schema import MISSING, Schema
 class AttributeScore:
     """How much of one attribute was recovered, against a guess that asks nothing.
 
-    Args:
-        name: The attribute's name.
-        recovered: How many values were recovered, counted as a multiset.
-        guessed: How many values the guess gets right; of different values, less those that it
-            names and that do not occur, or naming all there could be would always win.
-        of: How many values there are.
+    Values count as a multiset. Of different values, the guess loses those that it names and that
+    do not occur, or naming all there could be would always win.
     """
 
     name: str

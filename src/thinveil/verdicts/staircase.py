@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import ClassVar, Final
 
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.attacker.staircase import staircase, thresholds_around, worth_showing
@@ -11,14 +11,22 @@ from thinveil.auditing.attempt import Attempt, curator_of
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Held
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Floats
 from thinveil.verdicts.phrases import plain
 
 _REPEATS: Final = 200
 _SEED: Final = 7  # the picture has noise of its own
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The answers at one threshold; exact where single answers tell noise from none."""
+
+    threshold: int
+    answers: tuple[float, ...]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Staircase:
     """Answers about one predicate at many thresholds.
 
@@ -26,41 +34,33 @@ class Staircase:
         predicate: The predicate in words.
         count: The count that the attack found for it; None where it found none.
         k: The group size of the mechanism, if it has one.
-        thresholds: What was asked about.
-        answers: A row of answers for each threshold.
-        exact: Whether single answers tell noise from no noise.
         epsilon: The claimed loss of each answer; None where nothing is claimed.
-        spent: The claimed loss of all of them.
+        epsilon_claimed: The claimed loss of all of them.
+        points: The answers at each threshold.
     """
+
+    DERIVED: ClassVar = ("repeats", "queries")
 
     predicate: str
     count: int | None
     k: int | None
-    thresholds: tuple[int, ...]
-    answers: Floats
-    exact: bool
     epsilon: float | None
-    spent: float | None
+    epsilon_claimed: float | None
+    points: tuple[Step, ...]
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        return {
-            "predicate": self.predicate,
-            "count": self.count,
-            "k": self.k,
-            "epsilon": self.epsilon,
-            "repeats": self.answers.shape[1],
-            "queries": self.answers.size,
-            "epsilon_claimed": self.spent,
-            "points": [
-                {
-                    "threshold": threshold,
-                    "answers": answers,
-                    "kind": "exact" if self.exact and set(answers) <= {0.0, 1.0} else "noise",
-                }
-                for threshold, answers in zip(self.thresholds, self.answers.tolist(), strict=True)
-            ],
-        }
+    def __post_init__(self) -> None:
+        if not self.points or not all(each.answers for each in self.points):
+            raise ValueError("a staircase needs answers at every threshold")
+
+    @property
+    def repeats(self) -> int:
+        """How often each question was asked."""
+        return len(self.points[0].answers)
+
+    @property
+    def queries(self) -> int:
+        """How many answers there are."""
+        return sum(len(each.answers) for each in self.points)
 
 
 def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase | None:
@@ -73,7 +73,7 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
     curator = curator_of(held, replace(options, seed=options.seed + _SEED, cap=None))
     facts = curator.facts
     chosen = worth_showing(found if isinstance(found, TableFound) else None, facts)
-    if not claim.counts or (chosen is None and claim.leaks_by_noise):
+    if not claim.counts or (chosen is None and claim.leaks):
         return None
     column, code, count = (0, *_anything(facts), None) if chosen is None else chosen
     thresholds = thresholds_around(count, facts)
@@ -83,15 +83,17 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
     if ended.ending != "complete":
         return None
     attribute, spent = facts.schema[column], float(ended.spent)
+    exact = claim.reads_exactly and claim.leaks
     return Staircase(
         predicate=f"{attribute.name} = {plain(attribute.decode(code))}",
         count=count,
         k=claim.k,
-        thresholds=tuple(thresholds),
-        answers=ended.found,
-        exact=claim.reads_exactly and claim.leaks_by_noise,
         epsilon=spent / (repeats * len(thresholds)) if claim.protected else None,
-        spent=spent if claim.protected else None,
+        epsilon_claimed=spent if claim.protected else None,
+        points=tuple(
+            Step(each, tuple(got), "exact" if exact and {*got} <= {0.0, 1.0} else "noise")
+            for each, got in zip(thresholds, ended.found.tolist(), strict=True)
+        ),
     )
 
 

@@ -36,7 +36,8 @@ from thinveil.errors import UsageError
 from thinveil.language.claims import Claim
 from thinveil.language.queries import About, Codes
 from thinveil.language.schema import Schema
-from thinveil.verdicts.membership import Trial, sense_of
+from thinveil.verdicts.membership import Trial
+from thinveil.verdicts.names import sense_of
 from thinveil.verdicts.phrases import plain
 
 USUAL_TRIALS: Final = 2000
@@ -47,14 +48,10 @@ _SEEDS: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Coin:
-    """One trial, as the experimenter knows it.
+    """One trial, as the experimenter knows it: whose row, which other row takes its place.
 
-    Args:
-        row: The target's place in the table.
-        other: The place of the record that replaces it, where it is replaced.
-        inside: Whether the world is the table as it is.
-        seed: The seed of the noise in this trial.
-        hunch: What somebody says who asks nothing.
+    The world is the table as it is where `inside`, the noise has a seed of its own, and `hunch`
+    is what somebody says who asks nothing.
     """
 
     row: int

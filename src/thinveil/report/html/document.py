@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
-from typing import Any, Final
+from typing import Final
 
-from thinveil.report.html import (
-    accuracy,
-    mechanisms,
-    membership,
-    progress,
-    prose,
-    risk,
-    sections,
-    staircase,
-    summary,
+from thinveil.report.charts import accuracy, mechanisms, membership, progress, risk, staircase
+from thinveil.report.html import prose, sections, summary
+from thinveil.report.html.markup import (
+    Html,
+    bullets,
+    code,
+    escaped,
+    figure_of,
+    joined,
+    left_out,
+    paragraph,
+    tag,
 )
-from thinveil.report.html.markup import Html, bullets, code, escaped, joined, paragraph, tag
-from thinveil.report.html.masking import shown
-from thinveil.report.html.pictures import left_out
+from thinveil.report.html.masking import View, shown
 from thinveil.report.html.sections import section
-from thinveil.report.html.summary import UNSHARED
-from thinveil.report.html.targets import is_one, is_unsettled, only_trials
+from thinveil.verdicts import sentences
+from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.phrases import upper
+from thinveil.verdicts.record import Record
 
 _SCRIPTS: Final = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
 _NO_SCRIPT: Final = "Pictures need JavaScript. The tables beneath each of them say the same."
@@ -32,28 +34,27 @@ _ADDED: Final = "thinveil report run.json --comparison compare.json"
 
 
 def page(
-    run: Mapping[str, Any],
+    run: Record,
     *,
-    comparison: Mapping[str, Any] | None = None,
+    comparison: Comparison | None = None,
     show_records: bool = False,
 ) -> str:
     """Return a report on a run as one self-contained HTML file.
 
     Args:
-        run: What `thinveil audit --json` wrote.
-        comparison: What `thinveil compare --json` wrote, to be shown beside it.
+        run: The run, from `Verdict.record` or `read_run`.
+        comparison: A comparison that was made apart, to be shown beside it.
         show_records: Whether values of people may be shown; otherwise all are masked.
     """
-    plain = shown(run, show_records)
-    compared, curves = _beside(run, comparison)
-    parts = _parts(plain, compared, curves)
-    title = f"Privacy audit: {prose.called(str(plain['mechanism']), plain['k'])}"
+    view = shown(run, show_records, comparison)
+    parts = _parts(view)
+    title = f"Privacy audit: {run.claim.title}"
     contents = [tag("a", heading, href=f"#{name}") for name, heading, _ in parts]
     body = joined(
-        tag("header", *_head(plain, title)),
+        tag("header", *_head(view, title)),
         tag(
             "main",
-            summary.verdict(plain),
+            summary.verdict(view),
             tag("noscript", paragraph(_NO_SCRIPT, class_="left-out")),
             tag(
                 "nav",
@@ -64,7 +65,7 @@ def page(
             *(section(name, heading, content) for name, heading, content in parts),
             id="main",
         ),
-        tag("footer", _foot(plain)),
+        tag("footer", _foot(view)),
     )
     return Template(_asset("page.html")).substitute(
         title=escaped(f"{title}: thinveil report"),
@@ -72,7 +73,7 @@ def page(
         body=body,
         licences=escaped(_asset("LICENCES.txt")),
         library="\n".join(f"<script>{_asset(name)}</script>" for name in _SCRIPTS),
-        script=_asset("page.js"),
+        script=_asset("page.js").replace('"CONFIG"', _asset("charts.json").strip()),
     )
 
 
@@ -80,21 +81,11 @@ def _asset(name: str) -> str:
     return (files("thinveil.report.html") / "assets" / name).read_text("utf-8")
 
 
-def _beside(
-    run: Mapping[str, Any], comparison: Mapping[str, Any] | None
-) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """Return the comparison and the risk curves, from wherever they were given."""
-    compared = comparison or run.get("comparison")
-    if compared and not compared.get("sampled_from") and run.get("records") != compared["records"]:
-        compared = {**compared, "sampled_from": run.get("records")}
-    curves = (comparison or {}).get("risk") or run.get("risk") or (compared or {}).get("risk")
-    return compared, curves
-
-
-def _head(run: Mapping[str, Any], title: str) -> list[Html]:
-    finished = str(run["provenance"]["finished"] or "")
+def _head(view: View, title: str) -> list[Html]:
+    run = view.run
+    finished = run.provenance.finished if run.provenance else ""
     when = [tag("time", finished[:10], datetime=finished)] if finished else []
-    about = f"{prose.ATTACKS.get(run['attack'], run['attack'])} · {run['records'] or 0:,} records"
+    about = f"{prose.ATTACKS.get(run.attack, run.attack)} · {run.records:,} records"
     return [
         paragraph("thinveil audit report", class_="kicker"),
         tag("h1", title),
@@ -102,9 +93,9 @@ def _head(run: Mapping[str, Any], title: str) -> list[Html]:
     ]
 
 
-def _foot(run: Mapping[str, Any]) -> Html:
-    secret = "no value of any record" if run["masked"] else "confidential values"
-    version = run["provenance"]["thinveil"]
+def _foot(view: View) -> Html:
+    secret = "no value of any record" if view.masked else "confidential values"
+    version = view.run.provenance.thinveil if view.run.provenance else ""
     return paragraph(
         f"Made by thinveil{f' {version}' if version else ''}. This file stands alone: it loads "
         f"nothing from anywhere, and holds {secret}. Charts are drawn by Vega-Lite, which is "
@@ -112,134 +103,121 @@ def _foot(run: Mapping[str, Any]) -> Html:
     )
 
 
-def _parts(
-    run: Mapping[str, Any],
-    compared: Mapping[str, Any] | None,
-    curves: Mapping[str, Any] | None,
-) -> list[tuple[str, str, Html]]:
+def _parts(view: View) -> list[tuple[str, str, Html]]:
     """Return the parts of the page: a name, a heading and the content of each."""
     return [
-        ("answers", "What single answers show", _answers(run)),
-        ("progress", "How far the attack got", _progress(run)),
-        ("evidence", "Against guessing", _evidence(run)),
-        ("others", "Other mechanisms, and the risk", _others(compared, curves)),
-        ("records", "Records", sections.records(run)),
-        ("method", "Method", sections.method(run)),
-        ("assumptions", "Assumptions", sections.assumptions(run)),
-        ("sure", "How sure this is", sections.sureness_of(run)),
-        ("change", "What would change the verdict", sections.what_would_change(run)),
-        ("limits", "Limits", sections.limits(run)),
+        ("answers", "What single answers show", _answers(view)),
+        ("progress", "How far the attack got", _progress(view.run)),
+        ("evidence", "Against guessing", joined(_shares(view), _trials(view.run))),
+        (
+            "others",
+            "Other mechanisms, and the risk",
+            joined(*_mechanisms(view.comparison), *_curves(view.risk)),
+        ),
+        ("records", "Records", sections.records(view)),
+        ("method", "Method", sections.method(view)),
+        ("assumptions", "Assumptions", sections.assumptions(view)),
+        ("sure", "How sure this is", sections.sureness_of(view)),
+        ("change", "What would change the verdict", sections.what_would_change(view)),
+        ("limits", "Limits", sections.limits(view)),
         ("glossary", "Glossary", sections.glossary()),
         ("references", "References", sections.references()),
-        ("provenance", "Provenance", sections.provenance(run)),
+        ("provenance", "Provenance", sections.provenance(view)),
     ]
 
 
-def _answers(run: Mapping[str, Any]) -> Html:
-    if run["staircase"]:
-        return staircase.picture(run).html()
-    if prose.family(str(run["mechanism"])) == "bdp":
-        return left_out(
-            "Answers against thresholds",
+def _answers(view: View) -> Html:
+    what = "Answers against thresholds"
+    if view.stairs:
+        return figure_of(staircase.picture(view.stairs))
+    if view.run.distinct_only:
+        why = (
             "Under Bootstrap DP the threshold does not matter: noise shows whether a kind of "
-            "record exists, and no count.",
+            "record exists, and no count."
         )
+        return left_out(what, why)
     return left_out(
-        "Answers against thresholds",
+        what,
         "They need the table at hand, and a count that the attack has found.",
         code("thinveil audit TABLE --report out.html"),
         " asks for them then.",
     )
 
 
-def _progress(run: Mapping[str, Any]) -> Html:
-    parts = []
-    if run["trace"]:
-        parts.append(progress.rebuilt(run).html())
+def _progress(run: Record) -> Html:
+    if run.trace:
+        rebuilt = figure_of(progress.rebuilt(run, run.trace))
     else:
-        parts.append(
-            left_out(
-                "Records rebuilt against questions",
-                "Only an attack on the whole table rebuilds records step by step.",
-                code("thinveil audit TABLE --report out.html"),
-                " adds it.",
-            )
+        rebuilt = left_out(
+            "Records rebuilt against questions",
+            "Only an attack on the whole table rebuilds records step by step.",
+            code("thinveil audit TABLE --report out.html"),
+            " adds it.",
         )
-    if any((run["questions_by_attribute"] or {}).values()):
-        parts.append(progress.questions(run).html())
-    else:
-        parts.append(left_out("Questions per attribute", "No question was asked about any."))
-    return joined(*parts)
+    if any(run.questions_by_attribute.values()):
+        return joined(rebuilt, figure_of(progress.questions(run)))
+    return joined(rebuilt, left_out("Questions per attribute", "No question was asked about any."))
 
 
-def _evidence(run: Mapping[str, Any]) -> Html:
-    parts = []
-    if run["accuracy"] and is_one(run):
-        parts.append(accuracy.of_one(run))
-    elif run["accuracy"]:
-        parts.append(accuracy.picture(run).html())
-    elif only_trials(run):
-        parts.append(left_out("Accuracy with intervals", "The run consists of trials, below."))
-    elif is_unsettled(run):
-        parts.append(left_out("Accuracy with intervals", "Nothing was settled."))
-    elif run["result"] and run["result"]["checked"]:
-        parts.append(left_out("Accuracy with intervals", f"{UNSHARED}.".capitalize()))
-    else:
-        parts.append(
-            left_out(
-                "Accuracy with intervals",
-                "This run has none: it needs the true table, and something that was found.",
-                code("thinveil audit TABLE --truth TABLE --report out.html"),
-                " adds it.",
-            )
-        )
-    if run["membership"]:
-        parts.append(membership.picture(run).html())
-    else:
-        parts.append(
-            left_out(
-                "Membership trial",
-                "This run has none.",
-                code("thinveil audit TABLE --trials 2000 --report out.html"),
-                " adds it, where the table is at hand.",
-            )
-        )
-    return joined(*parts)
+def _shares(view: View) -> Html:
+    found, what = view.run.accuracy, "Accuracy with intervals"
+    if found and view.is_one:
+        return summary.of_one(view, found)
+    if found:
+        return figure_of(accuracy.picture(view.run, found))
+    if view.only_trials:
+        return left_out(what, "The run consists of trials, below.")
+    if view.unsettled:
+        return left_out(what, "Nothing was settled.")
+    if view.result and view.result.checked:
+        return left_out(what, f"{upper(summary.UNSHARED)}.")
+    return left_out(
+        what,
+        "This run has none: it needs the true table, and something that was found.",
+        code("thinveil audit TABLE --truth TABLE --report out.html"),
+        " adds it.",
+    )
 
 
-def _others(compared: Mapping[str, Any] | None, curves: Mapping[str, Any] | None) -> Html:
-    parts = []
-    if compared and (note := mechanisms.stopped(compared)):
-        parts.append(paragraph(tag("strong", "Note: "), note, class_="warning"))
-    if compared and compared.get("mechanisms"):
-        parts.append(mechanisms.compared(compared).html())
-    else:
-        parts.append(
-            left_out("Mechanisms compared", "No comparison was given.", code(_COMPARE), " and ",
-                     code(_ADDED), " add it.")
-        )  # fmt: skip
-    if curves:
-        parts += _curves(curves)
-    else:
-        parts.append(
-            left_out("Risk curves", "None were given.", code(_COMPARE), " and ", code(_ADDED),
-                     " add them.")
-        )  # fmt: skip
-    return joined(*parts)
+def _trials(run: Record) -> Html:
+    if run.membership:
+        return figure_of(membership.picture(run.membership))
+    if run.trials_wanted and run.ended not in ("complete", "undecided"):
+        why = "Trials were asked for, and come after the attack, which ended early."
+        return left_out("Membership trial", why)
+    return left_out(
+        "Membership trial",
+        "This run has none.",
+        code("thinveil audit TABLE --trials 2000 --report out.html"),
+        " adds it, where the table is at hand.",
+    )
 
 
-def _curves(curves: Mapping[str, Any]) -> list[Html]:
+def _mechanisms(compared: Comparison | None) -> list[Html]:
+    parts = [_stopped(sentences.comparison_stopped(compared) if compared else "")]
+    if compared and any(each.tried for each in compared.lines):
+        return [*parts, figure_of(mechanisms.compared(compared))]
+    adds = (code(_COMPARE), " and ", code(_ADDED), " add it.")
+    return [*parts, left_out("Mechanisms compared", "No comparison was given.", *adds)]
+
+
+def _stopped(note: str) -> Html:
+    return paragraph(tag("strong", "Note: "), note, class_="warning") if note else Html()
+
+
+def _curves(curves: Risk | None) -> list[Html]:
     """Return the curves of risk that have what it takes to mean something."""
-    parts = []
-    if note := risk.stopped(curves):
-        parts.append(paragraph(tag("strong", "Note: "), note, class_="warning"))
-    loss, answers = curves["against_loss"]["runs"], curves["against_answers"]["points"]
-    if lacks := risk.lacking(loss, control=True):
-        parts.append(left_out("Risk against the claimed loss", f"{lacks.capitalize()}."))
-    else:
-        parts.append(risk.against_loss(curves).html())
-    if lacks := risk.lacking(answers, control=False):
-        parts.append(left_out("Risk against answers", f"{lacks.capitalize()}."))
-    else:
-        parts.append(risk.against_answers(curves).html())
+    if curves is None:
+        adds = (code(_COMPARE), " and ", code(_ADDED), " add them.")
+        return [left_out("Risk curves", "None were given.", *adds)]
+    parts = [_stopped(sentences.risk_stopped(curves))]
+    for what, names, control, draw in (
+        ("the claimed loss", curves.against_loss.mechanisms, True, risk.against_loss),
+        ("answers", curves.against_answers.mechanisms, False, risk.against_answers),
+    ):
+        lacks = sentences.risk_lacks(curves, names, control)
+        if lacks:
+            parts.append(left_out(f"Risk against {what}", f"{upper(lacks)}."))
+        else:
+            parts.append(figure_of(draw(curves)))
     return parts

@@ -5,16 +5,14 @@ from __future__ import annotations
 import html
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-# Marks that turn the direction of the text around them, and control characters.
-_UNRULY: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
+from thinveil.report.charts.pictures import Named, Panel, Picture, Table, clean
+
 _VOID: Final = frozenset({"br", "meta", "col"})
+SHORT: Final = 20
+"""A table of at most so many rows is printed; longer ones stay folded on paper."""
 
 
 class Html(str):
@@ -23,20 +21,16 @@ class Html(str):
     __slots__ = ()
 
 
-def clean(text: str) -> str:
-    """Return a text without characters that would disturb what stands around it."""
-    return _UNRULY.sub("\ufffd", text)
-
-
 def escaped(content: object) -> Html:
-    """Return content as HTML; only `Html` is taken as it is.
+    """Return content as HTML; only `Html` is taken as it is, and data is kept to itself.
 
     >>> escaped("a<b"), escaped(Html("<b>"))
     ('a&lt;b', '<b>')
     """
     if isinstance(content, Html):
         return content
-    return Html(html.escape(clean(str(content))))
+    plain = html.escape(clean(str(content)))
+    return Html(f"<bdi>{plain}</bdi>" if isinstance(content, Named) else plain)
 
 
 def joined(*parts: object) -> Html:
@@ -61,11 +55,6 @@ def tag(name: str, *content: object, **attributes: object) -> Html:
     return Html(f"<{name}{written}>{joined(*content)}</{name}>")
 
 
-def data(content: object) -> Html:
-    """Return something that comes from the data, such as a column's name, kept to itself."""
-    return tag("bdi", content)
-
-
 def paragraph(*content: object, **attributes: object) -> Html:
     """Return a paragraph."""
     return tag("p", *content, **attributes)
@@ -81,47 +70,81 @@ def code(text: object) -> Html:
     return tag("code", text)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: its first column names the rows.
-
-    Args:
-        caption: What it shows.
-        headings: One for each column.
-        rows: Cells; numbers are written by the caller.
-        numeric: Which columns hold numbers, to be aligned at the right.
-    """
-
-    caption: str
-    headings: Sequence[object]
-    rows: Sequence[Sequence[object]]
-    numeric: frozenset[int] = frozenset()
-
-    def html(self) -> Html:
-        """Return the table, in a box that scrolls by itself where it is too wide."""
-        kind = ["number" if place in self.numeric else None for place in range(len(self.headings))]
-        head = [
-            tag("th", each, scope="col", class_=kind[place])
-            for place, each in enumerate(self.headings)
-        ]
-        body = [
-            tag(
-                "tr",
-                tag("th", row[0], scope="row", class_=kind[0]),
-                *(tag("td", cell, class_=kind[place]) for place, cell in enumerate(row[1:], 1)),
-            )
-            for row in self.rows
-        ]
-        inside = tag(
-            "table",
-            tag("caption", self.caption),
-            tag("thead", tag("tr", *head)),
-            tag("tbody", *body),
+def table_of(table: Table) -> Html:
+    """Return a table, in a box that scrolls by itself where it is too wide."""
+    kind = ["number" if place in table.numeric else None for place in range(len(table.headings))]
+    head = [
+        tag("th", each, scope="col", class_=kind[place])
+        for place, each in enumerate(table.headings)
+    ]
+    body = [
+        tag(
+            "tr",
+            tag("th", row[0], scope="row", class_=kind[0]),
+            *(tag("td", cell, class_=kind[place]) for place, cell in enumerate(row[1:], 1)),
         )
-        return joined(
-            paragraph("The table goes on to the right: scroll it.", class_="more", hidden=True),
-            tag("div", inside, class_="wide", tabindex="0", role="region", aria_label=self.caption),
-        )
+        for row in table.rows
+    ]
+    inside = tag(
+        "table",
+        tag("caption", table.caption),
+        tag("thead", tag("tr", *head)),
+        tag("tbody", *body),
+    )
+    return joined(
+        paragraph("The table goes on to the right: scroll it.", class_="more", hidden=True),
+        tag("div", inside, class_="wide", tabindex="0", role="region", aria_label=table.caption),
+    )
+
+
+def figure_of(picture: Picture) -> Html:
+    """Return a picture as a figure with its caption, legend and table."""
+    charts = [_chart(picture.name, *each) for each in enumerate(picture.panels, 1)]
+    keys = [
+        tag("li", tag("span", class_=f"sign {key.sign} {key.colour}", aria_hidden="true"), key.text)
+        for key in picture.legend
+    ]
+    few = len(picture.table.rows) <= SHORT
+    return tag(
+        "figure",
+        tag(
+            "figcaption",
+            tag("h3", picture.title, id=f"{picture.name}-title"),
+            paragraph(picture.explained, class_="explained"),
+        ),
+        tag(
+            "div",
+            tag("ul", *keys, class_="legend") if keys else "",
+            tag("div", *charts, class_="panels" if len(charts) > 1 else "panel"),
+            class_="drawn",
+        ),
+        paragraph(picture.note, class_="note") if picture.note else "",
+        tag(
+            "details",
+            tag("summary", "The figures as a table"),
+            table_of(picture.table),
+            class_="short" if few else "long",
+        ),
+        id=picture.name,
+        aria_labelledby=f"{picture.name}-title",
+    )
+
+
+def _chart(name: str, number: int, panel: Panel) -> Html:
+    place = f"{name}-chart-{number}"
+    spec = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+    script = safe_json({**spec, **panel.spec})
+    return tag(
+        "div",
+        paragraph(panel.heading, class_="panel-heading") if panel.heading else "",
+        tag("div", class_="chart", id=place, data_label=panel.label),
+        tag("script", script, type="application/json", data_for=place),
+    )
+
+
+def left_out(what: str, why: str, *how: object) -> Html:
+    """Return the line that stands where a part is missing: why, and what adds it."""
+    return paragraph(tag("strong", f"{what}: left out."), f" {why} ", *how, class_="left-out")
 
 
 def safe_json(value: Any) -> Html:

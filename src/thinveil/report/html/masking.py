@@ -9,21 +9,27 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from thinveil.report.html.spelling import many, spelled
-from thinveil.report.html.targets import FEW, TARGETED, entries_of, is_settled, learned
+from thinveil.report.charts.thresholds import Stairs
+from thinveil.verdicts import sentences
+from thinveil.verdicts.accuracy import Accuracy, Share
+from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.record import Made, Record
+from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult
+from thinveil.verdicts.sentences import MASK, TARGETED
 
-MASK: Final = "\u2022\u2022\u2022"
-"""What stands where a value is not shown."""
-
+FEW: Final = 30
+"""Of fewer people, what guessing gets right would tell what is true of them."""
 _HARMLESS: Final = (
-    "mechanism", "k", "universe", "strategy", "attack", "records", "attributes", "queries",
-    "questions", "rounds", "trivial_questions", "questions_by_attribute", "bits", "bits_basis",
-    "bounds", "epsilon_claimed", "budget", "epsilons", "error_probability", "noise_test",
-    "error_wanted", "answers_a_question", "records_recovered", "records_guessed", "exact",
-    "distinct_only", "precision", "by_attribute", "ended", "seconds", "seed", "assumed_public",
-    "trace", "doubts",
+    "format", "claim", "strategy", "attack", "records", "attributes", "queries", "questions",
+    "rounds", "trivial_questions", "questions_by_attribute", "bits", "bits_basis",
+    "bits_by_attribute", "questions_per_bit", "questions_per_bit_by_attribute", "bounds",
+    "epsilon_claimed", "budget", "epsilons", "error_probability", "noise_test", "error_wanted",
+    "precision", "present", "records_rebuilt", "values_rebuilt", "score", "ended", "seconds",
+    "seed", "assumed_public", "doubts", "trials_wanted", "trace",
 )  # fmt: skip
 """Figures about the run and the columns, none about single records."""
 _AS_THEY_ARE: Final = (
@@ -43,32 +49,99 @@ _FOLDERS: Final = re.compile(
     r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\~](?=\S)(?:[^/\\'\"]*[/\\])*|[^\s/\\'\"]+[/\\](?=\S*\.\w)"
 )
 """A whole path up to its last slash, or a folder before something that ends like a file."""
+_HINTS: Final = re.compile(r" \(--[^)]*\)")
+"""Which option would help: of use at a terminal, and not to whoever is handed a report."""
 _ADDRESS: Final = re.compile(r"\b(?P<kind>[A-Za-z][\w+.-]*)://[^\s'\",;]*")
 
 
-def shown(run: Mapping[str, Any], records: bool) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an attack on people, a count or columns is about, without any value.
+
+    How many there are, of how many the attack said what it was after, which columns were known
+    and which found, how many were held against the truth, and how many of these were right.
+    """
+
+    people: int
+    settled: int
+    known: tuple[str, ...]
+    found: tuple[str, ...]
+    checked: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A run as a report may show it, with what stands beside it.
+
+    What is masked is not in `run`; what may be said of it instead is in `result` and `stairs`.
+    """
+
+    run: Record
+    verdict: str
+    masked: bool
+    only_trials: bool
+    result: Summary | None
+    stairs: Stairs | None
+    comparison: Comparison | None
+    risk: Risk | None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one person or one count was attacked."""
+        return self.run.attack in TARGETED and self.result is not None and self.result.people == 1
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether an attack on people, a count or columns ended before it settled anything."""
+        if self.run.attack == "dataset" or self.only_trials:
+            return False
+        return not self.result.settled if self.result else self.run.ended != "complete"
+
+
+def shown(run: Record, records: bool, comparison: Comparison | None = None) -> View:
     """Return a run as a report may show it.
 
     Args:
-        run: What `thinveil audit --json` wrote.
+        run: The run.
         records: Whether values of people may be shown.
+        comparison: A comparison that was made apart from the run.
     """
     masked = not records
-    return {
-        **{name: run.get(name) for name in _HARMLESS},
-        "verdict": _sentence(run) if masked else without_places(run.get("verdict") or ""),
-        "reason": without_places(run.get("reason") or ""),
-        "notice": without_places(run.get("notice") or ""),
-        "transcript": _name(run.get("transcript")),
-        "network": _network(run.get("network")),
-        "provenance": _provenance(run.get("provenance"), masked),
-        "staircase": _staircase(run, masked),
-        "result": _result(run, masked),
-        "accuracy": _accuracy(run, masked),
-        "membership": _trial(run.get("membership")),
-        "records_shown": None if masked else run.get("records_shown"),
-        "masked": masked,
-    }
+    trial = run.membership
+    compared = comparison or run.comparison
+    if compared and not compared.sampled_from and compared.records != run.records:
+        compared = replace(compared, sampled_from=run.records)
+    told = Record(
+        **{name: getattr(run, name) for name in _HARMLESS},
+        reason=for_readers(run.reason),
+        notice=for_readers(run.notice),
+        transcript=_name(run.transcript),
+        network=None if run.network is None else replace(run.network, ledger=None),
+        provenance=_provenance(run.provenance, masked),
+        staircase=None,
+        result=None if masked else run.result,
+        accuracy=_accuracy(run, masked),
+        membership=None if trial is None else replace(trial, reason=for_readers(trial.reason)),
+        records_shown=None if masked else run.records_shown,
+    )
+    return View(
+        told,
+        for_readers(sentences.outcome(run, masked)),
+        masked,
+        run.only_trials,
+        _summary(run),
+        None if run.staircase is None else Stairs.of(run.staircase, run.records, masked),
+        compared,
+        (comparison.risk if comparison else None)
+        or run.risk
+        or (compared.risk if compared else None),
+    )
+
+
+def for_readers(text: str) -> str:
+    """Return a text without places, and without the options of a command line."""
+    return without_places(_HINTS.sub("", text))
 
 
 def without_places(text: str) -> str:
@@ -88,126 +161,63 @@ def _name(path: object) -> str | None:
     return None if path is None else re.split(r"[/\\]", str(path))[-1]
 
 
-def _sentence(run: Mapping[str, Any]) -> str:
-    """Return the verdict; of attacks on people, said again without what was found."""
-    attack, result, reason = run.get("attack"), _result(run, True), run.get("reason") or ""
-    if attack not in TARGETED or not result or not result["settled"]:
-        return without_places(run.get("verdict") or "")
-    claimed, said = run.get("epsilon_claimed"), learned(run)
-    if run.get("precision"):
-        said += " (at the chosen precision)"
-    claim = (
-        "and the mechanism claims no protection"
-        if claimed is None
-        else f"while the mechanism claims a privacy loss of {spelled(claimed)}"
-    )
-    asked = many(run.get("queries") or 0, "answer")
-    parts = [f"An outsider learned {said} from {asked}, {claim}."]
-    if result["right"] < result["checked"]:
-        parts.append("Checked against the table, part of this is wrong.")
-    if run.get("ended") == "undecided":
-        parts.insert(0, f"{reason[:1].upper()}{reason[1:]}.")
-    elif run.get("ended") != "complete":
-        parts.append(f"The run ended early: {reason}.")
-    return without_places(" ".join(parts))
-
-
-def _accuracy(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
+def _accuracy(run: Record, masked: bool) -> Accuracy | None:
     """Return the shares; of few people without those of guessers, which tell what is true.
 
     Whoever knows how a guess was made and whether it was right knows the answer.
     """
-    found = run.get("accuracy")
-    targeted = run.get("attack") in TARGETED and run.get("result")
-    if not found or not masked or not targeted or len(entries_of(run)) >= FEW:
-        return dict(found) if found else None
-    hidden = dict.fromkeys(("nothing", "marginals", "nothing_share", "marginals_share"))
-    return {
-        **found,
-        "records": {**found["records"], **hidden},
-        "attributes": [
-            {**each, **hidden, "inferred": {**each["inferred"], **hidden}}
-            if each.get("inferred")
-            else {**each, **hidden}
-            for each in found["attributes"]
-        ],
-        "baselines": [],
-        "guesses_masked": True,
-    }
+    found = run.accuracy
+    targeted = run.attack in TARGETED and bool(run.result)
+    if found is None or not masked or not targeted or len(run.entries) >= FEW:
+        return found
+    return replace(
+        found,
+        whole=_hidden(found.whole),
+        attributes=tuple(
+            replace(
+                each,
+                column=None if each.column is None else _hidden(each.column),
+                inferred=None if each.inferred is None else _hidden(each.inferred),
+            )
+            for each in found.attributes
+        ),
+    )
 
 
-def _trial(trial: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if not trial:
+def _hidden(share: Share) -> Share:
+    return replace(share, nothing=None, marginals=None)
+
+
+def _summary(run: Record) -> Summary | None:
+    """Return how many people or columns a result is about, and nothing of them."""
+    if not run.result:
         return None
-    reason = without_places(str(trial.get("reason") or ""))
-    return {**trial, "reason": reason, "sentence": without_places(str(trial["sentence"]))}
+    judged = [each.judged for each in run.entries]
+    known: dict[str, None] = {}
+    found: dict[str, None] = {}
+    for each in run.entries:
+        if isinstance(each, ColumnResult):
+            found[each.column] = None
+        elif isinstance(each, CountResult):
+            known |= dict.fromkeys(each.predicate)
+        elif isinstance(each, PersonResult):
+            known |= dict.fromkeys(each.known)
+            found |= dict.fromkeys(each.values or ())
+    return Summary(
+        people=len(run.entries),
+        settled=run.settled,
+        known=tuple(known),
+        found=tuple(found),
+        checked=sum(each is not None for each in judged),
+        right=sum(each is True for each in judged),
+    )
 
 
-def _result(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
-    """Return how many people or columns a result is about, and the values only on request."""
-    attack = run.get("attack")
-    if not run.get("result"):
+def _provenance(made: Made | None, masked: bool) -> Made | None:
+    if made is None:
         return None
-    entries = entries_of(run)
-    judged = [each.get("exact" if attack == "column" else "correct") for each in entries]
-    known = [each.get("known") or each.get("predicate") or {} for each in entries]
-    found = [each.get("values") for each in entries]
-    return {
-        "people": len(entries),
-        "settled": sum(is_settled(run, each) for each in entries),
-        "known": list(dict.fromkeys(name for each in known for name in each)),
-        "found": list(
-            dict.fromkeys(name for each in found if isinstance(each, Mapping) for name in each)
-        )
-        or [each["column"] for each in entries if "column" in each],
-        "checked": sum(each is not None for each in judged),
-        "right": sum(each is True for each in judged),
-        "entries": None if masked else entries,
-    }
-
-
-def _staircase(run: Mapping[str, Any], masked: bool) -> dict[str, Any] | None:
-    """Return the staircase; masked, thresholds count from the count, which is not said.
-
-    Where no count was found, thresholds are given as parts of the number of records.
-    """
-    staircase = run.get("staircase")
-    if not staircase or not staircase.get("points"):
-        return None
-    count, records = staircase.get("count"), max(run.get("records") or 1, 1)
-    return {
-        "predicate": None if masked else staircase.get("predicate"),
-        "count": None if masked else count,
-        **{
-            name: staircase.get(name)
-            for name in ("k", "epsilon", "repeats", "queries", "epsilon_claimed")
-        },
-        "points": [
-            {
-                "step": None if count is None else each["threshold"] - count,
-                "threshold": None if masked else each["threshold"],
-                "part": each["threshold"] / records if count is None else None,
-                "answers": [float(answer) for answer in each["answers"]],
-                "kind": str(each["kind"]),
-            }
-            for each in staircase["points"]
-        ],
-    }
-
-
-def _network(network: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    names = ("trips", "median_ms", "p95_ms", "slowest_ms", "retries")
-    return None if network is None else {name: network.get(name) for name in names}
-
-
-def _provenance(provenance: Mapping[str, Any] | None, masked: bool) -> dict[str, Any]:
-    given = provenance or {}
-    names = ("thinveil", "python", "numpy", "system", "finished", "transcript_sha256")
-    return {
-        **{name: given.get(name) for name in names},
-        "command": None if given.get("command") is None else command(given["command"], masked),
-        "options": _options(given.get("options") or {}, masked),
-    }
+    line = None if made.command is None else command(made.command, masked)
+    return replace(made, command=line, options=_options(made.options, masked))
 
 
 def _options(options: Mapping[str, Any], masked: bool) -> dict[str, str]:

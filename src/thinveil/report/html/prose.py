@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SENSES: Final = {
-    "unprotected": "true answers, without protection",
-    "idp": "Individual DP",
-    "idp-binary": "Individual DP, answers rounded to 0 or 1",
-    "idp-integer": "Individual DP, answers rounded to whole numbers",
-    "idp-noisy": "Individual DP with noise in every answer",
-    "bdp": "Bootstrap DP",
-    "dp-laplace": "differential privacy (Laplace noise)",
-    "dp-opendp": "differential privacy (Laplace noise drawn by OpenDP)",
-    "dp-smooth": "differential privacy (smooth sensitivity)",
-}
-"""What mechanisms are called in headlines."""
+from thinveil.verdicts.names import ClaimRecord
 
 ATTACKS: Final = {
     "attribute": "Attributes of people",
@@ -147,21 +136,9 @@ REFERENCES: Final = (
 )
 
 
-def family(mechanism: str) -> str:
-    """Return whose text fits a mechanism: itself, or the kind that it belongs to.
-
-    >>> family("idp-noisy-integer"), family("dp-smooth"), family("somebody's own")
-    ('idp-noisy', 'dp', '')
-    """
-    fitting = [name for name in HOW_NOISE_TELLS if f"{mechanism}-".startswith(f"{name}-")]
-    return max(fitting, key=len, default="")
-
-
-def called(mechanism: str, k: int | None = None) -> str:
-    """Return what a mechanism is called in a headline.
-
-    >>> called("idp", 1), called("idp", 3)
-    ('Individual DP', 'Group IDP (k = 3)')
-    """
-    name = SENSES.get(mechanism, mechanism)
-    return name if k is None or k == 1 else name.replace("Individual DP", f"Group IDP (k = {k})")
+def how_noise_tells(claim: ClaimRecord) -> str:
+    """Say how a mechanism gives counts away, or does not; by its honesty, not by its name."""
+    family = "dp" if claim.control else claim.among(HOW_NOISE_TELLS)
+    k = claim.k or 1
+    told = HOW_NOISE_TELLS[family if claim.control or family != "dp" else ""]
+    return told.format(k="one record" if k == 1 else f"up to {k:,} records")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from thinveil.report.html.accuracy import judged_one
 from thinveil.report.html.markup import Html, paragraph, tag
-from thinveil.report.html.prose import family
-from thinveil.report.html.spelling import amount, loss, many, percent
-from thinveil.report.html.targets import (
+from thinveil.report.html.masking import View, for_readers
+from thinveil.verdicts.accuracy import Accuracy
+from thinveil.verdicts.membership import Trial
+from thinveil.verdicts.phrases import amount, loss, many, percent, upper
+from thinveil.verdicts.scoring import Score
+from thinveil.verdicts.sentences import (
     GUESSES_MASKED,
+    PRECISE,
+    SILENT,
     TARGETED,
     YES_OR_NO,
-    is_one,
-    is_unsettled,
-    only_trials,
     unit_of,
 )
 
@@ -25,175 +25,167 @@ UNSHARED: Final = "nobody asked about is alone in what was known of them"
 """Why there is no share."""
 
 
-class Share(NamedTuple):
+class Figure(NamedTuple):
     """What share was recovered: the figure, what it is of, and what guessing gets."""
 
     figure: str
     of: str
-    baseline: str
+    baseline: str = ""
 
 
-def verdict(run: Mapping[str, Any]) -> Html:
+def verdict(view: View) -> Html:
     """Return the verdict in words, and three numbers."""
-    share, trial = recovered(run), run["membership"]
-    simulated = only_trials(run) and trial.get("simulated")
-    claimed = trial["epsilon_claimed"] if simulated else run["epsilon_claimed"]
-    asked = f"{many(run['questions'] or 0, 'question')} in {many(run['rounds'] or 0, 'round')}"
-    if simulated:
-        drawn = many(trial["queries"], "answer")
+    run, share, trial = view.run, recovered(view), view.run.membership
+    claimed = run.epsilon_claimed
+    asked = f"{many(run.questions, 'question')} in {many(run.rounds, 'round')}"
+    if view.only_trials and trial and trial.simulated:
+        claimed = trial.epsilon_claimed
+        drawn = many(trial.queries, "answer")
         asked = f"of the target; the trials drew {drawn} on the auditor's machine"
+    whole = "for the answers of one trial" if view.only_trials else "for all answers together"
     rows = (
         (
             "Claimed loss",
-            loss(None if claimed is None else float(f"{claimed:.4g}")),
+            loss(claimed),
             "no protection is claimed"
             if claimed is None
-            else f"epsilon, {_whole(run)}; {run['budget'] or ''}".rstrip("; "),
+            else f"epsilon, {whole}; {run.budget}".rstrip("; "),
         ),
-        (
-            _asked_after(run),
-            share.figure,
-            f"{share.of}. {share.baseline}".strip(),
-        ),
-        (
-            "Answers asked for",
-            amount(run["queries"] or 0),
-            asked,
-        ),
+        (_asked_after(view), share.figure, f"{share.of}. {share.baseline}".strip()),
+        ("Answers asked for", amount(run.queries), asked),
     )
     numbers = [
         tag("div", tag("dt", name), tag("dd", figure, class_="figure"), tag("dd", said))
         for name, figure, said in rows
     ]
-    said = [paragraph(run["verdict"], class_="verdict")]
-    if trial and str(trial["sentence"]) not in run["verdict"]:
-        said.append(paragraph(_bound(trial), class_="verdict second"))
-    if run["doubts"]:
-        columns = many(len(run["doubts"]), "column")
+    said = [paragraph(view.verdict, class_="verdict")]
+    if trial and not view.only_trials:
+        said.append(paragraph(upper(for_readers(trial.sentence())), class_="verdict second"))
+    if run.doubts:
+        columns = many(len(run.doubts), "column")
         link = tag("a", "Assumptions", href="#assumptions")
         told = f"The attacker was told the list of texts of {columns}; see "
         said.append(paragraph(told, link, ".", class_="note"))
-    if run["notice"]:
-        said.append(paragraph(tag("strong", "Note: "), run["notice"], class_="note"))
+    if run.notice:
+        said.append(paragraph(tag("strong", "Note: "), run.notice, class_="note"))
     return tag(
         "section",
         tag("h2", "Verdict", id="verdict-title"),
         *said,
         tag("dl", *numbers, class_="numbers"),
         id="verdict",
-        class_=f"tone-{tone(run)}",
+        class_=f"tone-{tone(view)}",
         aria_labelledby="verdict-title",
     )
 
 
-def _asked_after(run: Mapping[str, Any]) -> str:
+def _asked_after(view: View) -> str:
     """Return what the second number is about."""
-    if is_one(run) and run["accuracy"]:
+    if view.is_one and view.run.accuracy:
         return "What was said is"
-    return "Right" if run["attack"] in ("count", *YES_OR_NO) else "Recovered"
+    return "Right" if view.run.attack in ("count", *YES_OR_NO) else "Recovered"
 
 
-def _whole(run: Mapping[str, Any]) -> str:
-    """Say what the claimed loss is the loss of."""
-    return "for the answers of one trial" if only_trials(run) else "for all answers together"
-
-
-def _bound(trial: Mapping[str, Any]) -> str:
-    """Say the bound of the membership trial, as it was said with the run."""
-    sentence = str(trial["sentence"]).rstrip(".")
-    return f"{sentence[:1].upper()}{sentence[1:]}."
-
-
-def recovered(run: Mapping[str, Any]) -> Share:
+def recovered(view: View) -> Figure:
     """Return what share was recovered, and what guessing gets; never one without the other."""
-    kind = "different records" if run["distinct_only"] else "records"
-    precise = ", at the chosen precision" if run["precision"] else ""
-    if run["accuracy"]:
-        return _judged(run, kind, precise)
-    if run["records_recovered"] is not None:
-        return _counted(run, kind, precise)
-    if only_trials(run):
-        return _of_trials(run["membership"])
-    if is_unsettled(run):
-        return Share("nothing", UNSETTLED, "")
-    checked = run["result"] and run["result"]["checked"]
-    return Share("not scored", UNSHARED if checked else UNSCORED, "")
+    run = view.run
+    precise = f", {PRECISE}" if run.precision else ""
+    if run.accuracy:
+        return _judged(view, run.accuracy, precise)
+    if run.score is not None:
+        return _counted(view, run.score, precise)
+    if view.only_trials and run.membership:
+        return _of_trials(run.membership)
+    if view.unsettled:
+        return Figure("nothing", UNSETTLED)
+    return Figure("not scored", UNSHARED if view.result and view.result.checked else UNSCORED)
 
 
-def _of_trials(trial: Mapping[str, Any]) -> Share:
+def _of_trials(trial: Trial) -> Figure:
     """Return how often trials were right; where the attack said nothing, it was not."""
-    trials, undecided = many(trial["trials"], "trial"), trial.get("undecided") or 0
-    if undecided == trial["trials"]:
-        what = "no usable difference was found" if trial["queries"] else "nothing was asked"
-        return Share("nothing", f"{what} in {trials}", "")
-    right = trial["true_positives"] + trial["out"] - trial["false_positives"]
+    trials = many(trial.trials, "trial")
+    if trial.undecided == trial.trials:
+        what = f"{SILENT} was found" if trial.queries else "nothing was asked"
+        return Figure("nothing", f"{what} in {trials}")
+    right = trial.right + trial.outside - trial.wrong
     of = f"{right:,} of {trials} of membership right"
-    if undecided:
-        of += f", where {undecided:,} without an answer count as “not in the table”"
-    return Share(percent(right / trial["trials"]), of, "Asking nothing: half of them")
+    if trial.undecided:
+        of += f", where {trial.undecided:,} without an answer count as “not in the table”"
+    return Figure(percent(right / trial.trials), of, "Asking nothing: half of them")
 
 
-def _judged(run: Mapping[str, Any], kind: str, precise: str) -> Share:
+def judged_one(found: Accuracy) -> str:
+    """Return whether what was said of one person or one count is right."""
+    if 0 < found.whole.right < found.whole.of:
+        return "partly right"
+    return "right" if found.whole.right else "wrong"
+
+
+def of_one(view: View, found: Accuracy) -> Html:
+    """Say whether what was said of one person or one count is right: a share would mean little."""
+    run = view.run
+    what = "count" if run.attack == "count" else "person"
+    if view.unsettled:
+        return tag("div", tag("h3", f"Nothing was said of the {what} asked about"), id="accuracy")
+    beside = GUESSES_MASKED if found.whole.nothing is None else ""
+    if run.attack in YES_OR_NO:
+        beside = "It stands beside a coin flip."
+    precise = f", {PRECISE}" if run.precision else ""
+    said = tag("h3", f"What was said of one {what} is {judged_one(found)}{precise}")
+    return tag("div", said, paragraph(beside) if beside else "", id="accuracy")
+
+
+def _judged(view: View, found: Accuracy, precise: str) -> Figure:
     """Return the share that is right; of one person only whether it is."""
-    found = run["accuracy"]
-    whole, hidden = found["records"], found.get("guesses_masked")
-    of = f"{amount(whole['recovered'])} of {amount(whole['of'])} {unit_of(run, kind)}"
-    if is_one(run):
-        if is_unsettled(run):
-            return Share("nothing", UNSETTLED, "")
-        if run["attack"] in YES_OR_NO:
-            return Share(judged_one(run), "beside a coin flip", "")
-        what = "about one count" if run["attack"] == "count" else f"{of} are right"
-        return Share(judged_one(run), f"{what}{precise}", GUESSES_MASKED if hidden else "")
+    run, whole = view.run, found.whole
+    of = f"{whole.right:,} of {whole.of:,} {unit_of(run, 'records')}"
+    hidden = GUESSES_MASKED if whole.nothing is None else ""
+    if view.is_one:
+        if view.unsettled:
+            return Figure("nothing", UNSETTLED)
+        if run.attack in YES_OR_NO:
+            return Figure(judged_one(found), "beside a coin flip")
+        what = "about one count" if run.attack == "count" else f"{of} are right"
+        return Figure(judged_one(found), f"{what}{precise}", hidden)
     guess = (
-        GUESSES_MASKED
-        if hidden
-        else f"Asking nothing: {percent(whole['nothing_share'])}; knowing every histogram: "
-        f"{percent(whole['marginals_share'])}"
+        f"Asking nothing: {percent(whole.nothing_share)}; knowing every histogram: "
+        f"{percent(whole.marginals_share)}"
     )
-    return Share(percent(whole["share"]), f"{of} are right{precise}", guess)
+    return Figure(percent(whole.share), f"{of} are right{precise}", hidden or guess)
 
 
-def _counted(run: Mapping[str, Any], kind: str, precise: str) -> Share:
+def _counted(view: View, score: Score, precise: str) -> Figure:
     """Return the share by the score alone, as runs without intervals have it."""
-    found, guessed, records = run["records_recovered"], run["records_guessed"] or 0, run["records"]
-    if run["distinct_only"]:
-        figure = percent(1.0) if run["exact"] else amount(found)
-        return Share(
-            figure,
-            f"{amount(found)} {kind} are right{precise}",
-            f"Asking nothing: {amount(guessed)} of them",
-        )
-    of = f"{amount(found)} of {amount(records)} {kind} are right{precise}"
-    return Share(percent(found / records), of, f"Asking nothing: {percent(guessed / records)}")
+    kind = "different records" if view.run.distinct_only else "records"
+    of = f"{score.recovered:,} of {score.records:,} {kind} are right{precise}"
+    guess = percent(score.guessed / max(score.records, 1))
+    share = percent(score.recovered / max(score.records, 1))
+    return Figure(share, of, f"Asking nothing: {guess}")
 
 
-def tone(run: Mapping[str, Any]) -> str:
+def tone(view: View) -> str:
     """Return how alarming a run is: "leak", "part", "calm" or "open".
 
     Calm is a run that found nothing usable; open one that was not scored or went no further
     than guessing.
     """
-    if run["ended"] == "undecided":
-        return "calm" if not run["records_recovered"] else "part"
-    if run["accuracy"]:
-        whole = run["accuracy"]["records"]
-        # Where guesses are masked, the colour must not tell them either.
-        guess = whole["nothing_share"] or 0.0
-        if run["attack"] != "column":  # whoever knows a histogram has the column by definition
-            guess = max(guess, whole["marginals_share"] or 0.0)
-        beyond = whole["share"] > guess
-        every = whole["share"] == 1
-    elif run["records_recovered"] is not None:
-        beyond = run["records_recovered"] > (run["records_guessed"] or 0)
-        every = bool(run["exact"])
-    elif run["attack"] in (*TARGETED, "column") and run["result"]:
-        beyond = bool(run["result"]["settled"])
-        every = run["ended"] == "complete" and run["result"]["right"] == run["result"]["checked"]
+    run, score, trial = view.run, view.run.score, view.run.membership
+    if run.ended == "undecided":
+        return "part" if score and score.recovered else "calm"
+    if run.accuracy:
+        whole = run.accuracy.whole
+        # Where guesses are masked, the colour must not tell them either; and whoever knows a
+        # histogram has the column by definition.
+        guess = (whole.nothing_share or 0.0) if run.attack == "column" else whole.guess
+        beyond, every = whole.share > guess, whole.share == 1
+    elif score is not None:
+        beyond, every = score.recovered > score.guessed, score.exact
+    elif run.attack in (*TARGETED, "column") and view.result:
+        beyond = view.result.settled > 0
+        every = run.ended == "complete" and view.result.right == view.result.checked
     else:
-        trial = run["membership"]
-        beyond = every = bool(trial) and trial["epsilon_at_least"] > 0
+        beyond = every = trial is not None and trial.epsilon_at_least > 0
     if not beyond:
         return "open"
-    admitted = family(str(run["mechanism"])) == "dp"  # it says itself how much it has lost
-    return "leak" if every and run["ended"] == "complete" and not admitted else "part"
+    # an honest mechanism says itself how much it has lost
+    return "leak" if every and run.ended == "complete" and not run.claim.control else "part"

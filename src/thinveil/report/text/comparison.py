@@ -10,12 +10,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from thinveil.report.charts.risk import SHARES
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.curves import Known, Risk
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
+from thinveil.verdicts.phrases import loss, many, upper
 
-_WIDE: Final = 100
-_SHARES: Final = (0.25, 0.5, 0.75, 1.0)
+_WIDE: Final = 112
 HEADINGS: Final = {
     "membership": "membership",
     "attribute": "attribute inference",
@@ -30,7 +31,7 @@ def show_comparison(console: Console, compared: Comparison) -> None:
     for line in compared.assumed_public():
         console.print(Text(f"  {line}"))
     console.print(Text("How the trials were made", style="bold"))
-    for line in compared.how_trials_were_made():
+    for line in compared.trials():
         console.print(Text(f"  {line}"))
     console.print(_table(compared, console.width))
     for note in _notes(compared):
@@ -104,9 +105,9 @@ def _cells(compared: Comparison, line: Line, comma: str) -> list[Text]:
         lines = [_recovered(each, "" if same else f" {each.unit}")]
         if each.task not in usual or usual[each.task].of != each.of:
             lines.append(f"(asking nothing: {each.baseline:.4g})")
-        loss = each.epsilon_claimed
-        asked = f"{each.queries:,} answer{'' if each.queries == 1 else 's'}"
-        lines.append(f"{asked}{comma}{'no claim' if loss is None else f'{word}{loss:.2g}'}")
+        claimed = each.epsilon_claimed
+        said = "no claim" if claimed is None else f"{word}{loss(claimed)}"
+        lines.append(f"{many(each.queries, 'answer')}{comma}{said}")
         style = "red" if each.everything else "green" if each.at_baseline else "yellow"
         text = Text("\n".join(lines))
         text.stylize(style, 0, len(lines[0]))
@@ -116,7 +117,7 @@ def _cells(compared: Comparison, line: Line, comma: str) -> list[Text]:
 
 def _recovered(outcome: Outcome, unit: str) -> str:
     """Write what was recovered; the unit where it is not that of the whole column."""
-    if outcome.ended == "undecided" and not outcome.stated:
+    if outcome.silent:
         return "nothing usable"
     wrong = outcome.stated - outcome.recovered
     return f"{outcome.recovered:,} of {outcome.of:,}{unit}" + (
@@ -130,48 +131,47 @@ def _notes(compared: Comparison) -> list[str]:
     for line in compared.lines:
         if line.missing:
             notes.append(f"{line.mechanism}: not tried. {line.missing}")
-        notes += [
-            f"{each.reason[:1].upper()}{each.reason[1:]}." for each in line.tried if each.reason
-        ]
+        notes += [f"{upper(each.reason)}." for each in line.tried if each.reason]
     return list(dict.fromkeys(notes))
 
 
 def show_risk(console: Console, drawn: Risk) -> None:
     """Print both risk curves as short tables; pictures and JSON have all points."""
-    if drawn.losses:
-        names = list(dict.fromkeys(each.mechanism for each in drawn.losses))
-        seeds = len({each.seed for each in drawn.losses})
+    totals, answers = drawn.against_loss, drawn.against_answers
+    if totals.runs:
+        names = totals.mechanisms
+        seeds = len({each.seed for each in totals.runs})
         table = _curves(
-            f"Records recovered against the total claimed loss: {drawn.sample:,} records, the same "
-            f"search, the total split equally over {drawn.answers:,} answers, {seeds} runs a point",
+            f"Records recovered against the total claimed loss: {totals.records:,} records, the "
+            f"same search, the total split equally over {totals.answers_allowed:,} answers, "
+            f"{seeds} runs a point",
             ["total claimed loss", *names],
         )
         curves = {name: dict(drawn.loss_curve(name)) for name in names}
-        for epsilon in sorted({each.epsilon for each in drawn.losses}):
+        for epsilon in sorted({each.epsilon for each in totals.runs}):
             table.add_row(
                 f"{epsilon:g}", *(_spread(curves[name].get(epsilon, [])) for name in names)
             )
         console.print(table)
-        console.print(Text(f"  Guessing without asking: {drawn.loss_baseline.records:.1%}"))
-    if drawn.allowances:
+        console.print(Text(f"  Guessing without asking: {totals.baseline_records:.1%}"))
+    if answers.points:
         table = _curves(
-            f"Answers after which so much of {drawn.records:,} records is known, at "
-            f"{drawn.epsilon_per_query} an answer",
-            ["mechanism", *(f"{share:.0%}" for share in _SHARES), "half of the records"],
+            f"Answers after which so much of {answers.records:,} records is known, at "
+            f"{answers.epsilon_per_query} an answer",
+            ["mechanism", *(f"{share:.0%}" for share in SHARES), "half of the records"],
         )
-        for name in dict.fromkeys(each.mechanism for each in drawn.allowances):
+        for name in answers.mechanisms:
             table.add_row(
                 name,
-                *(_first(drawn, name, share) for share in _SHARES),
+                *(_first(drawn, name, share) for share in SHARES),
                 _first(drawn, name, 0.5, records=True),
             )
         console.print(table)
-        guess = drawn.answers_baseline
         console.print(
             Text(
                 "  Shares are of values; a value counts with all values searched before it in its "
-                f"record. Guessing without asking: {guess.values:.1%} of values, "
-                f"{guess.records:.1%} of records"
+                f"record. Guessing without asking: {answers.baseline_values:.1%} of values, "
+                f"{answers.baseline_records:.1%} of records"
             )
         )
     if drawn.interrupted:

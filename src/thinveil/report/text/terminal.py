@@ -13,9 +13,9 @@ from rich.text import Text
 
 from thinveil.paper.rows import Row
 from thinveil.verdicts.bounds import Bounds
-from thinveil.verdicts.intervals import clopper_pearson, percent
 from thinveil.verdicts.membership import Trial
-from thinveil.verdicts.phrases import many, spelled
+from thinveil.verdicts.phrases import many, short, spelled, sureness
+from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
 from thinveil.verdicts.verdict import Verdict
 
 _MOST_ROWS = 20
@@ -94,26 +94,25 @@ def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
     if judged is None:
         whole = verdict.options.trials_only or verdict.run.found is None
         return [] if whole else [("right", f"not scored: {_why_not_scored(verdict)}")]
-    share, sure = judged.whole, judged.confidence
+    share, sure = judged.whole, sureness(judged.confidence)
     rows = [(f"{judged.unit} right", f"{share.right:,} of {share.of:,}")]
     if share.of > 1:
-        low, high = clopper_pearson(share.right, share.of, sure)
-        rows.append(("as a share", f"{low:.1%} to {high:.1%} at {percent(sure)} confidence"))
+        low, high = share.interval
+        rows.append(("as a share", f"{low:.1%} to {high:.1%} at {sure} confidence"))
     rows.append(("asking nothing", f"{share.nothing:,.6g} right"))
     rows.append(("knowing the marginals", f"{share.marginals:,.6g} right"))
     return rows
 
 
 def _why_not_scored(verdict: Verdict) -> str:
-    results = verdict.result if isinstance(verdict.result, list) else [verdict.result or {}]
-    if any(each.get("correct") is not None for each in results):
+    if any(each.judged is not None for each in verdict.record().entries):
         return "nobody asked about is alone in what is known of them"
     return "the true table is not at hand"
 
 
 def membership(trial: Trial) -> list[RenderableType]:
     """Return what trials of membership showed, as a table with its intervals."""
-    table = _plain_table("said to be in the table", "trials", "share", percent(trial.confidence))
+    table = _plain_table("said to be in the table", "trials", "share", sureness(trial.confidence))
     table.title = Text("Trials of membership")
     for world, right, of, share, (low, high) in (
         ("who is in it", trial.right, trial.inside, trial.tpr, trial.tpr_interval),
@@ -121,8 +120,9 @@ def membership(trial: Trial) -> list[RenderableType]:
     ):
         table.add_row(world, f"{right:,} of {of:,}", f"{share:.1%}", f"{low:.2%} to {high:.2%}")
     table.caption = (
-        f"{trial.targets()} Whoever asks nothing shows a bound of {trial.baseline:.2f}. So many "
-        f"trials can show at most {trial.ceiling:.2f}; more raise that."
+        f"{trial.targets()} Whoever asks nothing shows a bound of "
+        f"{trial.baseline.epsilon_at_least:.2f}. So many trials can show at most "
+        f"{trial.ceiling:.2f}; more raise that."
     )
     return [table]
 
@@ -164,11 +164,11 @@ def _bits(verdict: Verdict) -> list[tuple[str, str]]:
     bits, bounds, meter = verdict.bits, verdict.bounds, verdict.run.meter
     if bits is None:
         return []
-    rows = [("bits found", f"{_short(bits)}, {verdict.bits_basis}")]
+    rows = [("bits found", f"{short(bits)}, {verdict.bits_basis}")]
     cost = verdict.questions_per_bit
     if cost is not None:
         what = "questions" if meter.queries == meter.questions else "answers"
-        rows.append((f"{what} a bit", f"{_short(cost)}{_at_best(bounds, cost)}"))
+        rows.append((f"{what} a bit", f"{short(cost)}{_at_best(bounds, cost)}"))
     if bounds is not None and bounds.packed_bits is not None:
         size = many(bounds.packed_bytes or 0, "byte")
         rows.append(("true table packed by xz", f"{bounds.packed_bits:,} bits ({size})"))
@@ -181,15 +181,10 @@ def _at_best(bounds: Bounds | None, cost: float) -> str:
     """Say how few questions a bit there could be, unless the table has fewer bits than that."""
     if bounds is None or bounds.questions_per_bit is None:
         return ""
-    best, told = _short(bounds.questions_per_bit), _short(bounds.bits_an_answer)
+    best, told = short(bounds.questions_per_bit), short(bounds.bits_an_answer)
     if cost < bounds.questions_per_bit:
         return f" (the best to expect is {best}: the table is more regular than believed)"
     return f" (at best {best}: an answer tells at most {told} bit{'' if told == '1' else 's'})"
-
-
-def _short(number: float) -> str:
-    """Write a figure with two digits after the point, or with three that count."""
-    return f"{number:,.0f}" if number >= 100 else spelled(float(f"{number:.3g}"))
 
 
 def _attributes(verdict: Verdict, *, wide: bool) -> Table:
@@ -210,7 +205,9 @@ def _attributes(verdict: Verdict, *, wide: bool) -> Table:
     asked, bits = verdict.run.meter.by_column.tolist(), verdict.bits_by_attribute
     judged = () if verdict.accuracy is None else verdict.accuracy.attributes
     inferred = {
-        each.name: tuple(f"{n / one.of:.1%}" for n in (one.right, one.nothing, one.marginals))
+        each.name: tuple(
+            f"{n or 0:.1%}" for n in (one.share, one.nothing_share, one.marginals_share)
+        )
         for each in judged
         if (one := each.inferred) is not None
     }
@@ -227,52 +224,47 @@ def _attributes(verdict: Verdict, *, wide: bool) -> Table:
 
 
 def _result(verdict: Verdict) -> list[RenderableType]:
-    attack, result = verdict.options.attack, verdict.result
-    if attack == "count" and result:
-        some = result["count"] is None and result.get("exists")
-        return [Text(f"records that match: {'at least one' if some else result['count']}")]
-    if attack == "column" and result:
-        return [_column(each) for each in result]
-    if attack in ("membership", "uniqueness", "attribute") and result:
-        return [_people(result)]
-    return []
+    run = verdict.record()
+    if run.count is not None:
+        some = run.count.count is None and run.count.exists
+        return [Text(f"records that match: {'at least one' if some else run.count.count}")]
+    return [_column(each) for each in run.columns] + ([_people(run.people)] if run.people else [])
 
 
-def _column(found: dict[str, Any]) -> Group:
-    values = found["values"]
-    table = _plain_table("value", "records", title=f"column {found['column']}")
-    for each in values[:_MOST_ROWS]:
-        number = "some" if each["records"] is None else f"{each['records']:,}"
-        table.add_row(_value(each["value"]), number)
-    return Group(table, *_more(len(values) - _MOST_ROWS, "values"))
+def _column(found: ColumnResult) -> RenderableType:
+    table = _plain_table("value", "records", title=f"column {found.column}")
+    for each in found.values[:_MOST_ROWS]:
+        number = "some" if each.records is None else f"{each.records:,}"
+        table.add_row(_value(each.value), number)
+    return Group(table, *_more(len(found.values) - _MOST_ROWS, "values"))
 
 
-def _people(result: Sequence[dict[str, Any]]) -> Group:
-    counted = any("matches" in person for person in result)
-    checked = any(person["correct"] is not None for person in result)
+def _people(people: Sequence[PersonResult]) -> RenderableType:
+    counted = any(person.matches is not None for person in people)
+    checked = any(person.judged is not None for person in people)
     table = _plain_table("known", *["matches"] * counted, "found", *["correct"] * checked)
-    for person in result[:_MOST_ROWS]:
-        known = ", ".join(f"{name}={value}" for name, value in person["known"].items())
-        if "values" in person:
+    for person in people[:_MOST_ROWS]:
+        known = ", ".join(f"{name}={value}" for name, value in person.known.items())
+        if person.values is not None:
             found = "\n".join(
-                f"{name}: {', '.join(_several(each) for each in values)}"
-                for name, values in person["values"].items()
+                f"{name}: {', '.join(map(_several, values))}"
+                for name, values in person.values.items()
             )
         else:
             found = ", ".join(
-                f"{'' if person[name] else 'not '}{name}"
-                for name in ("present", "unique")
-                if name in person
+                f"{'' if said else 'not '}{name}"
+                for name, said in (("present", person.present), ("unique", person.unique))
+                if said is not None
             )
-        right = {True: "yes", False: "NO", None: ""}[person["correct"]]
-        matches = str(person.get("matches", ""))
+        right = {True: "yes", False: "NO", None: ""}[person.judged]
+        matches = "" if person.matches is None else str(person.matches)
         table.add_row(Text(known), *[matches] * counted, Text(found), *[right] * checked)
-    return Group(table, *_more(len(result) - _MOST_ROWS, "people"))
+    return Group(table, *_more(len(people) - _MOST_ROWS, "people"))
 
 
-def _several(value: dict[str, Any]) -> str:
-    text = str(_value(value["value"]))
-    return text if value["records"] in (1, None) else f"{text} (x{value['records']})"
+def _several(found: ValueFound) -> str:
+    text = str(_value(found.value))
+    return text if found.records in (1, None) else f"{text} (x{found.records})"
 
 
 def _value(value: Any) -> Text:

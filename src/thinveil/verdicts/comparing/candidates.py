@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import SchemaError, UsageError
 from thinveil.verdicts.scoring import most_common
 from thinveil.verdicts.trials import alone_in, known_by
+from thinveil.verdicts.typed import Mark
 
 _ATTRIBUTE: Final = 2  # so that these people are drawn apart from those of other trials
 
@@ -27,24 +28,14 @@ class Skipped:
     """A part of a comparison that could not be run, and why."""
 
     task: str
-    reason: str
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return {"task": self.task, "skipped": self.reason}
+    reason: Annotated[str, Mark("skipped")]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeTrial:
     """People of the table who are alone in what is known of them.
 
-    Args:
-        people: What is known of each.
-        rows: Where each is in the table.
-        known: The linking attributes.
-        wanted: The attributes to find.
-        unique: How many people of the table are alone in the linking attributes.
-        names: The names of all attributes.
+    Their rows, the linking attributes and the wanted ones; `unique` counts all who are alone.
     """
 
     people: tuple[Known, ...]

@@ -13,6 +13,7 @@ from thinveil.attacker.findings import Found, PeopleFound, PersonFound, TableFou
 from thinveil.attacker.strategies import strategy_for
 from thinveil.auditing.attempt import Ended, curator_of, once
 from thinveil.auditing.driver import Meter, Observer
+from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.counting.index import IndexCounter
@@ -32,18 +33,18 @@ from thinveil.verdicts.comparing.candidates import (
     attribute_trial,
 )
 from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
-from thinveil.verdicts.membership import how_drawn
+from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.scoring import score
+from thinveil.verdicts.sentences import HOW_DRAWN
 from thinveil.verdicts.trials import membership_trials, possible_targets
 
 USUAL_PEOPLE: Final = 40
 """How many people a comparison tries its attacks on, unless told otherwise."""
-_CONFIDENCE: Final = "0.95"
 
 
 def _by_kind(name: str) -> tuple[bool, bool, bool, str]:
     claim = claim_named(name)
-    return claim.protected, not claim.leaks_by_noise, not claim.counts, name
+    return claim.protected, not claim.leaks, not claim.counts, name
 
 
 ORDER: Final = tuple(sorted(MECHANISMS, key=_by_kind))
@@ -72,15 +73,10 @@ class Settings:
     """What all runs of a comparison share.
 
     Args:
-        mechanisms: The mechanisms to compare.
         people: How many people membership and attribute inference are tried on, at most.
         linking: The attributes by which people are known; found out unless given.
-        epsilon_per_query: The claimed loss of each answer.
-        k: The group size of IDP.
-        universe: "unbounded" or "bounded".
-        seed: The seed of the trials and of the noise.
         error: The chance of any wrong decision in a run, where answers must be repeated.
-        most_repeats: How many answers to one question are tried at most.
+        confidence: How sure intervals and bounds are.
     """
 
     mechanisms: tuple[str, ...] = ORDER
@@ -92,6 +88,7 @@ class Settings:
     seed: int = 0
     error: str = str(USUAL_ERROR)
     most_repeats: int = MOST_REPEATS
+    confidence: str = USUAL_CONFIDENCE
 
     def options(self, mechanism: str, **more: Any) -> Options:
         """Return the options of one run against a mechanism."""
@@ -101,6 +98,7 @@ class Settings:
             "seed": self.seed,
             "error": self.error,
             "most_repeats": self.most_repeats,
+            "confidence": self.confidence,
         }
         if claim.k is not None:
             usual["k"] = self.k
@@ -144,7 +142,7 @@ def compare(
     lines: list[Line] = []
     interrupted = False
     for place, name in enumerate(wanted):
-        line = Line(name, claim_named(name, settings.k), ())
+        line = Line(ClaimRecord.of(claim_named(name, settings.k)), ())
         tasks = _tasks(data, settings, name, trials)
         try:
             for number, task in enumerate(tasks):
@@ -169,7 +167,7 @@ def compare(
         asked_for=wanted,
         records=data.records,
         columns=tuple(_assumed(data.schema)),
-        trials=tuple(
+        drawn=tuple(
             each.describe() if isinstance(each, AttributeTrial) else each for each in trials
         ),
         interrupted=interrupted,
@@ -177,7 +175,7 @@ def compare(
         k=settings.k,
         universe=settings.universe,
         seed=settings.seed,
-        error=settings.error,
+        error_wanted=float(settings.error),
         most_repeats=settings.most_repeats,
         people=settings.people,
     )
@@ -193,7 +191,7 @@ def _members(data: Dataset) -> str | Skipped:
         possible_targets(data)
     except UsageError as error:
         return Skipped("membership", str(error))
-    return how_drawn()
+    return HOW_DRAWN
 
 
 _Task = Callable[[Observer, Counter], Outcome | Skipped]
@@ -211,9 +209,7 @@ def _tasks(
     def membership(observer: Observer, counter: Counter) -> Outcome | Skipped:
         if isinstance(members, Skipped):
             return members
-        options = settings.options(
-            mechanism, attack="membership", trials=settings.people, confidence=_CONFIDENCE
-        )
+        options = settings.options(mechanism, attack="membership", trials=settings.people)
         start = time.perf_counter()
         tried = membership_trials(data, options, observer, counter=counter)
         ended = "interrupted" if tried.interrupted else "complete"
@@ -231,7 +227,8 @@ def _tasks(
             error_probability=tried.error,
             ended="undecided" if tried.undecided == tried.trials else ended,
             reason=tried.reason,
-            seconds=time.perf_counter() - start,
+            seconds=round(time.perf_counter() - start, 3),
+            confidence=tried.confidence,
             trials=tried.trials,
             trial=tried,
             marginals=tried.trials / 2,
@@ -301,7 +298,8 @@ def _outcome(options: Options, tried: Ended[Found], **counted: Any) -> Outcome:
         error_probability=min(1.0, ended.meter.error.total + ended.meter.risk),
         ended=ended.ending,
         reason=ended.reason,
-        seconds=tried.seconds,
+        seconds=round(tried.seconds, 3),
+        confidence=confidence_of(options.confidence),
         transcript=tried.transcript,
         **counted,
     )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from thinveil.attacker.findings import TableFound
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.language.claims import claim_named
 from thinveil.language.queries import Codes
+from thinveil.verdicts import sentences
 from thinveil.verdicts.scoring import coarse, guess, overlap
+from thinveil.verdicts.typed import FLAT, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,41 +32,19 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
-    """One run with a total loss to spend.
+    """One run with a total loss to spend, split equally over the allowed answers.
 
-    Args:
-        mechanism: Whom it attacked.
-        epsilon: The total that was granted, to be split equally over the allowed answers.
-        seed: The seed of its noise.
-        known: What it found.
-        queries: How many answers it drew.
-        epsilon_claimed: How much of the total it used.
-        ended: How it ended.
-        reason: Why, where it did not run to its end.
+    `epsilon` is the total that was granted, `epsilon_claimed` how much of it was used.
     """
 
     mechanism: str
     epsilon: float
     seed: int
-    known: Known
+    known: Annotated[Known, FLAT]
     queries: int
     epsilon_claimed: float
     ended: str
     reason: str
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return the point as plain JSON values."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-            "records": self.known.records,
-            "values": self.known.values,
-            "queries": self.queries,
-            "epsilon_claimed": self.epsilon_claimed,
-            "ended": self.ended,
-            "reason": self.reason,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,57 +53,73 @@ class AnswersPoint:
 
     mechanism: str
     queries: int
-    known: Known
+    known: Annotated[Known, FLAT]
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return the point as plain JSON values."""
-        return {
-            "mechanism": self.mechanism,
-            "queries": self.queries,
-            "records": self.known.records,
-            "values": self.known.values,
-        }
+
+@dataclass(frozen=True, slots=True)
+class LossCurve:
+    """Runs with a total loss to spend: on how many records, with how many answers allowed."""
+
+    records: int
+    answers_allowed: int
+    strategy: str
+    baseline_records: float
+    baseline_values: float
+    runs: tuple[LossPoint, ...]
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Whom they attacked."""
+        return list(dict.fromkeys(each.mechanism for each in self.runs))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersCurve:
+    """What is known after so many answers, at a claimed loss each, of how many records."""
+
+    records: int
+    epsilon_per_query: str
+    baseline_records: float
+    baseline_values: float
+    points: tuple[AnswersPoint, ...]
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Whom the attacks were on."""
+        return list(dict.fromkeys(each.mechanism for each in self.points))
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """Both risk curves.
+    """Both risk curves, beside what guessing knows.
 
     Args:
-        losses: The runs with a total loss to spend.
-        sample: How many records of the table these runs attacked.
-        answers: How many answers each of them was allowed.
-        loss_baseline: What guessing knows of that sample.
-        allowances: What is known after so many answers.
-        records: How many records these attacks were on.
-        answers_baseline: What guessing knows of that table.
-        epsilon_per_query: The claimed loss of each of these answers.
+        against_loss: What is known against the total loss that is claimed.
+        against_answers: What is known against the answers allowed.
+        kinds: The kind of each mechanism: grey, red or blue, as in `names.KINDS`.
         seed: The first seed.
         interrupted: Whether somebody stopped it.
     """
 
-    losses: tuple[LossPoint, ...]
-    sample: int
-    answers: int
-    loss_baseline: Known
-    allowances: tuple[AnswersPoint, ...]
-    records: int
-    answers_baseline: Known
-    epsilon_per_query: str
+    DERIVED: ClassVar = ("verdict",)
+
+    against_loss: LossCurve
+    against_answers: AnswersCurve
+    kinds: Mapping[str, str]
     seed: int
     interrupted: bool
 
     def loss_curve(self, mechanism: str) -> list[tuple[float, list[Known]]]:
         """Return, for each total loss, what the runs with different seeds found."""
         mine: dict[float, list[Known]] = {}
-        for each in self.losses:
+        for each in self.against_loss.runs:
             if each.mechanism == mechanism:
                 mine.setdefault(each.epsilon, []).append(each.known)
         return sorted(mine.items())
 
     def answers_curve(self, mechanism: str) -> list[AnswersPoint]:
         """Return what is known after so many answers of one mechanism."""
-        return [each for each in self.allowances if each.mechanism == mechanism]
+        return [each for each in self.against_answers.points if each.mechanism == mechanism]
 
     def least_loss(self, mechanism: str) -> float | None:
         """Return the smallest total at which every run found everything."""
@@ -153,40 +148,16 @@ class Risk:
                 return each.queries
         return None
 
-    def sentence(self) -> str:
+    def verdict(self) -> str:
         """Say what the curves show."""
-        parts = []
-        for name in dict.fromkeys(each.mechanism for each in self.losses):
-            least, idle = self.least_loss(name), self.idle_loss(name)
-            who = name if claim_named(name).leaks_by_noise else f"{name} (honest DP)"
-            said = [] if idle is None else [f"no record up to a total loss of {idle:g}"]
-            if least is not None:
-                said.append(f"every record at a total loss of {least:g}")
-            parts.append(f"{who}: {', '.join(said) or 'some records'}")
-        return "; ".join(parts) + "." if parts else "No curve was drawn."
+        return sentences.risk(self)
+
+    sentence = verdict
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        return {
-            "against_loss": {
-                "records": self.sample,
-                "answers_allowed": self.answers,
-                "strategy": "posterior",
-                "baseline_records": self.loss_baseline.records,
-                "baseline_values": self.loss_baseline.values,
-                "runs": [each.to_plain() for each in self.losses],
-            },
-            "against_answers": {
-                "records": self.records,
-                "epsilon_per_query": self.epsilon_per_query,
-                "baseline_records": self.answers_baseline.records,
-                "baseline_values": self.answers_baseline.values,
-                "points": [each.to_plain() for each in self.allowances],
-            },
-            "seed": self.seed,
-            "interrupted": self.interrupted,
-            "verdict": self.sentence(),
-        }
+        plain: dict[str, Any] = to_json(self)
+        return plain
 
 
 def known_of(found: TableFound, data: Dataset) -> Known:

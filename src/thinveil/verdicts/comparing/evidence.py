@@ -56,5 +56,6 @@ def _settings(options: Options) -> Settings:
         seed=options.seed,
         error=options.error,
         most_repeats=options.most_repeats,
+        confidence=str(options.confidence),
         epsilon_per_query=options.epsilon_per_query or DEFAULT,
     )

@@ -18,9 +18,19 @@ from thinveil.auditing.attempt import curator_of, once
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.tables.dataset import Dataset
+from thinveil.language.claims import claim_named
 from thinveil.language.queries import About
 from thinveil.verdicts.comparing.compare import Settings, within
-from thinveil.verdicts.comparing.curves import AnswersPoint, LossPoint, Risk, guessed, known_of
+from thinveil.verdicts.comparing.curves import (
+    AnswersCurve,
+    AnswersPoint,
+    LossCurve,
+    LossPoint,
+    Risk,
+    guessed,
+    known_of,
+)
+from thinveil.verdicts.names import ClaimRecord
 
 AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-laplace")
 """The mechanisms whose total loss is varied; the last one is honest."""
@@ -93,15 +103,20 @@ def risk(
             )
     except KeyboardInterrupt:
         interrupted = True
+    blind, guess = (guessed(each, columns, settings.seed) for each in (sample, data))
     return Risk(
-        losses=tuple(losses),
-        sample=sample.records,
-        answers=answers,
-        loss_baseline=guessed(sample, columns, settings.seed),
-        allowances=tuple(allowances),
-        records=data.records,
-        answers_baseline=guessed(data, columns, settings.seed),
-        epsilon_per_query=settings.epsilon_per_query,
+        LossCurve(sample.records, answers, SEARCH, blind.records, blind.values, tuple(losses)),
+        AnswersCurve(
+            data.records,
+            settings.epsilon_per_query,
+            guess.records,
+            guess.values,
+            tuple(allowances),
+        ),
+        kinds={
+            name: ClaimRecord.of(claim_named(name)).kind
+            for name in dict.fromkeys((*AGAINST_LOSS, *AGAINST_ANSWERS))
+        },
         seed=settings.seed,
         interrupted=interrupted,
     )

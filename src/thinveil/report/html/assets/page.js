@@ -3,26 +3,8 @@
 (() => {
   "use strict";
   const font = getComputedStyle(document.body).fontFamily;
-  const config = {
-    background: "transparent",
-    font,
-    view: { stroke: null },
-    axis: {
-      domainColor: "var(--rule)",
-      tickColor: "var(--rule)",
-      gridColor: "var(--grid)",
-      labelColor: "var(--ink)",
-      titleColor: "var(--soft)",
-      labelFontSize: 13,
-      titleFontSize: 13,
-      titleFontWeight: 400,
-      titlePadding: 10,
-      labelPadding: 6,
-      labelLimit: 130,
-    },
-    axisY: { labelOverlap: false },
-    text: { fontSize: 13 },
-  };
+  // The style of charts, from charts.json, which also draws them for files.
+  const config = Object.assign("CONFIG", { background: "transparent", font });
 
   const draw = async (script) => {
     const place = document.getElementById(script.dataset.for);

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any, Final
 
-from thinveil.report.html.markup import Table
-from thinveil.report.html.pictures import Key, Panel, Picture, Spec
-from thinveil.report.html.spelling import many, size
-from thinveil.report.html.thresholds import HEIGHT, QUESTION, about, axis, named, place
+from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
+from thinveil.report.charts.thresholds import HEIGHT, QUESTION, Point, Stairs
+from thinveil.verdicts.phrases import many, size
 
 _DEVIATION: Final = 1.6
 """The deviation of a median of noise, beside its typical size and times the root of how many.
@@ -23,9 +22,9 @@ _SIGMAS: Final = 5
 Row = dict[str, Any]
 
 
-def picture(stairs: Mapping[str, Any]) -> Picture:
+def picture(stairs: Stairs) -> Picture:
     """Draw how large the noise is; or what lies behind it, where that shows instead."""
-    rows = [_row(stairs, each) for each in stairs["points"]]
+    rows = [_row(stairs, each) for each in stairs.points]
     near, far = ([row for row in rows if row["near"] is side] for side in (True, False))
     noisier = bool(near and far) and _larger(near, far)
     levels = not noisier and _levels_differ(rows)
@@ -34,14 +33,14 @@ def picture(stairs: Mapping[str, Any]) -> Picture:
     words = "middle of the answers" if levels else "typical size of the noise"
     unit = 1.0
     if not levels:
-        unit = 10.0 ** (3 * math.floor(math.log10(max(row["size"] for row in rows)) / 3))
-    repeats = many(stairs["repeats"], "answer")
+        unit = 10.0 ** (3 * math.floor(math.log10(max(row["size"] for row in rows) or 1.0) / 3))
+    repeats = many(stairs.repeats, "answer")
     table = Table(
         f"The {words} in {repeats} at every threshold",
         ("Threshold b", "Answers", "Typical size of the noise", "Middle of the answers"),
         [
-            (named(stairs, each), row["answers"], size(row["size"]), size(row["level"]))
-            for each, row in zip(stairs["points"], rows, strict=True)
+            (stairs.named(each), row["answers"], size(row["size"]), size(row["level"]))
+            for each, row in zip(stairs.points, rows, strict=True)
         ],
         frozenset({1, 2, 3}),
     )
@@ -56,30 +55,27 @@ def picture(stairs: Mapping[str, Any]) -> Picture:
     return Picture(
         "staircase",
         title,
-        f"{QUESTION} Each question is asked {stairs['repeats']:,} times. {told}",
+        f"{QUESTION} Each question is asked {stairs.repeats:,} times. {told}",
         (Panel(_spec(stairs, rows, what, words, unit), label),),
         table,
         (*keys, Key("stem", "blue", "how sure it is: two standard errors to each side")),
-        about(stairs),
+        stairs.about(),
     )
 
 
-def _row(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> Row:
+def _row(stairs: Stairs, each: Point) -> Row:
     """Return the middle of the answers to a question, and how far from it they usually are."""
-    k = stairs["k"] or 1
-    level = median(each["answers"])
+    level = median(each.answers)
     return {
-        "x": each[place(stairs)],
+        "x": each.x,
         "level": level,
-        "size": median(abs(answer - level) for answer in each["answers"]),
-        "near": each["step"] is not None and -k <= each["step"] < k,
-        "answers": len(each["answers"]),
+        "size": median(abs(answer - level) for answer in each.answers),
+        "near": each.step is not None and -stairs.k <= each.step < stairs.k,
+        "answers": len(each.answers),
     }
 
 
-def _spec(
-    stairs: Mapping[str, Any], rows: Sequence[Row], what: str, words: str, unit: float
-) -> Spec:
+def _spec(stairs: Stairs, rows: Sequence[Row], what: str, words: str, unit: float) -> Spec:
     drawn = []
     for row in rows:
         error = 2 * _DEVIATION * row["size"] / math.sqrt(row["answers"])
@@ -94,7 +90,7 @@ def _spec(
     return {
         "height": HEIGHT,
         "data": {"values": drawn},
-        "encoding": {"x": axis(stairs), "color": colour},
+        "encoding": {"x": stairs.axis(), "color": colour},
         "layer": [
             {
                 "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},

@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from thinveil.report.html import spread
-from thinveil.report.html.markup import Table
-from thinveil.report.html.pictures import Key, Panel, Picture, Spec, dot
-from thinveil.report.html.spelling import many, size
-from thinveil.report.html.thresholds import HEIGHT, QUESTION, about, axis, named, place
+from thinveil.report.charts import spread
+from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table, dot
+from thinveil.report.charts.thresholds import HEIGHT, QUESTION, Point, Stairs
+from thinveil.verdicts.phrases import many, size
 
 _DRAWN: Final = 20
 """How many answers to one question are drawn."""
+_STEP: Final = 0.28
+"""How much of the way up to the largest noise the step from 0 to 1 takes; a matter of looks."""
 
 
-def picture(run: Mapping[str, Any]) -> Picture:
+def picture(stairs: Stairs) -> Picture:
     """Draw the answers against the thresholds, exact and noisy ones told apart."""
-    stairs = run["staircase"]
-    repeated = (stairs["repeats"] or 1) > 1
-    if repeated and all(_kind(stairs, each) == "noise" for each in stairs["points"]):
+    points = [replace(each, kind=_kind(stairs, each)) for each in stairs.points]
+    if stairs.repeats > 1 and all(each.kind == "noise" for each in points):
         return spread.picture(stairs)
-    return _steps(stairs)
+    return _steps(stairs, points)
 
 
-def _kind(stairs: Mapping[str, Any], each: Mapping[str, Any]) -> str:
+def _kind(stairs: Stairs, each: Point) -> str:
     """Return whether an answer is exact; of repeated ones, whether all of them are the same."""
-    answers = set(each["answers"])
-    alike = len(each["answers"]) > 1 and len(answers) == 1 and answers <= {0.0, 1.0}
-    plain = stairs["epsilon"] is None  # without a claim there is no noise
-    return "exact" if alike or plain or each["kind"] == "exact" else "noise"
+    answers = set(each.answers)
+    alike = len(each.answers) > 1 and len(answers) == 1 and answers <= {0.0, 1.0}
+    plain = stairs.epsilon is None  # without a claim there is no noise
+    return "exact" if alike or plain or each.kind == "exact" else "noise"
 
 
-def _different(each: Mapping[str, Any]) -> list[float]:
-    return list(dict.fromkeys(each["answers"]))[:8]
+def _different(each: Point) -> list[float]:
+    return list(dict.fromkeys(each.answers))[:8]
 
 
-def _steps(stairs: Mapping[str, Any]) -> Picture:
+def _steps(stairs: Stairs, points: Sequence[Point]) -> Picture:
     """Draw single answers: exact ones on two steps, noise far away from both."""
-    points = [{**each, "kind": _kind(stairs, each)} for each in stairs["points"]]
-    rows = [
-        {"x": each[place(stairs)], "y": answer, "kind": each["kind"]}
+    rows: list[dict[str, Any]] = [
+        {"x": each.x, "y": answer, "kind": each.kind}
         for each in points
-        for answer in dict.fromkeys(each["answers"][:_DRAWN])
+        for answer in dict.fromkeys(each.answers[:_DRAWN])
     ]
     noisy = [row["x"] for row in rows if row["kind"] == "noise"]
     exact = [row for row in rows if row["kind"] == "exact"]
-    x = axis(stairs)
+    x = stairs.axis()
     y = {"field": "y", "type": "quantitative", "title": "answer", **_squeezed(rows)}
     layers: list[Spec] = []
     if noisy and exact:
@@ -73,7 +73,7 @@ def _steps(stairs: Mapping[str, Any]) -> Picture:
         if any(row["kind"] == kind for row in rows)
     ]
     spec = {"height": HEIGHT, "data": {"values": rows}, "layer": layers}
-    repeated = (stairs["repeats"] or 1) > 1
+    repeated = stairs.repeats > 1
     one = "always the same answer" if repeated else "an exact answer"
     keys = [Key("dot", "blue", f"{one}: 1 for yes, 0 for no")] if exact else []
     if noisy:
@@ -87,7 +87,7 @@ def _steps(stairs: Mapping[str, Any]) -> Picture:
         "Every threshold that was asked, and what was answered",
         ("Threshold b", "Kind of answer", "Different answers" if repeated else "Answer"),
         [
-            (named(stairs, each), each["kind"], ", ".join(map(_short, _different(each))))
+            (stairs.named(each), each.kind, ", ".join(map(_short, _different(each))))
             for each in points
         ],
         frozenset({2}),
@@ -102,7 +102,7 @@ def _steps(stairs: Mapping[str, Any]) -> Picture:
         + (" around the count." if noisy and exact else ".")
     )
     return Picture(
-        "staircase", title, explained, (Panel(spec, label),), table, tuple(keys), about(stairs)
+        "staircase", title, explained, (Panel(spec, label),), table, tuple(keys), stairs.about()
     )
 
 
@@ -113,12 +113,12 @@ def _tooltip() -> list[dict[str, str]]:
     ]
 
 
-def _finding(stairs: Mapping[str, Any], exact: bool, noisy: int, largest: float) -> tuple[str, str]:
+def _finding(stairs: Stairs, exact: bool, noisy: int, largest: float) -> tuple[str, str]:
     """Say what the steps show."""
-    if exact and noisy and (stairs["repeats"] or 1) > 1:
+    if exact and noisy and stairs.repeats > 1:
         return (
             "Answers that change show where the count is",
-            f"{QUESTION} Each question is asked {stairs['repeats']:,} times. Far from the true "
+            f"{QUESTION} Each question is asked {stairs.repeats:,} times. Far from the true "
             "count all its answers are the same, and close to it they differ: that gives the "
             "count away.",
         )
@@ -139,8 +139,12 @@ def _finding(stairs: Mapping[str, Any], exact: bool, noisy: int, largest: float)
     )
 
 
-def _squeezed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a scale on which 0 and 1 are told apart beside noise of billions."""
+def _squeezed(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a scale on which 0 and 1 are told apart beside noise of billions.
+
+    On a symlog scale y stands at log(1 + y / c). With c = top^-a, 1 stands at a / (1 + a) of
+    the way to the top, nearly; so a is chosen for that to be `_STEP`, however large the noise.
+    """
     largest = max(abs(row["y"]) for row in rows)
     if largest <= 2:
         ends = [min(-0.25, *(row["y"] for row in rows)), max(1.25, *(row["y"] for row in rows))]
@@ -155,7 +159,7 @@ def _squeezed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "scale": {
             "type": "symlog",
-            "constant": top**-0.39,
+            "constant": top ** (_STEP / (_STEP - 1)),
             "domain": [lowest, top],
             "nice": False,
         },

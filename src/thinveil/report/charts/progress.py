@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Final
 
-from thinveil.report.html.markup import Table, data
-from thinveil.report.html.pictures import Key, Panel, Picture, Spec, rows_by, share_axis
-from thinveil.report.html.spelling import amount, loss, many, percent
+from thinveil.report.charts.pictures import (
+    Key,
+    Named,
+    Panel,
+    Picture,
+    Spec,
+    Table,
+    rows_by,
+    share_axis,
+    shortened,
+)
+from thinveil.verdicts.phrases import amount, loss, many, percent
+from thinveil.verdicts.record import Moment, Record
+from thinveil.verdicts.sentences import PRECISE
+from thinveil.verdicts.typed import to_json
 
 _MOST_BARS: Final = 30
 _MOST_ROWS: Final = 200
@@ -15,24 +27,29 @@ _COMMON: Final = 1.0
 """A loss that is common for a whole release."""
 
 
-def rebuilt(run: Mapping[str, Any]) -> Picture:
+def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
     """Draw the shares of records and values rebuilt, and the claimed loss, against questions."""
-    trace = run["trace"]
-    last = trace[-1]
-    claims = last.get("epsilon_claimed") is not None and run["epsilon_claimed"] is not None
+    first, last = trace[0], trace[-1]
+    claims = run.epsilon_claimed is not None
+    single = len(trace) == 1
     lines = [
-        _line(trace, "values", "orange", [6, 3]),
-        _line(trace, "records", "red", []),
+        _line("values", "orange", [6, 3], share_axis("share rebuilt"), point=single),
+        _line("records", "red", [], share_axis("share rebuilt"), point=single),
     ]
-    spec: Spec = {"height": 300, "data": {"values": trace}, "layer": lines}
+    spec: Spec = {"height": 300, "data": {"values": to_json(trace)}, "layer": lines}
     keys = [
         Key("line", "red", "whole records rebuilt"),
         Key("dash", "orange", "single values rebuilt"),
     ]
-    spent = last.get("epsilon_claimed") or 0.0
+    spent = last.epsilon_claimed
+    top = max(_COMMON, spent)
     if claims:
-        top = max(_COMMON, spent)
-        spec["layer"] = [{"layer": lines}, _loss_line(top)]
+        right = {
+            "title": "claimed loss",
+            "scale": {"domain": [0, top], "nice": False},
+            "axis": {"grid": False, "orient": "right", "tickCount": 4},
+        }
+        spec["layer"] = [{"layer": lines}, _line("epsilon_claimed", "blue", [2, 3], right)]
         spec["resolve"] = {"scale": {"y": "independent"}}
         keys.append(Key("dots", "blue", f"claimed loss, on the right axis from 0 to {top:g}"))
     table = Table(
@@ -40,28 +57,28 @@ def rebuilt(run: Mapping[str, Any]) -> Picture:
         ("Answers", "Records", "Values", *(["Claimed loss"] if claims else [])),
         [
             (
-                amount(each["queries"]),
-                percent(each["records"]),
-                percent(each["values"]),
-                *([loss(each["epsilon_claimed"])] if claims else []),
+                amount(each.queries),
+                percent(each.records),
+                percent(each.values),
+                *([loss(each.epsilon_claimed)] if claims else []),
             )
             for each in _thinned(trace)
         ],
         frozenset({0, 1, 2, 3}),
     )
-    title = f"{percent(last['records'])} of records rebuilt after {many(last['queries'], 'answer')}"
-    if run["precision"]:
-        title += ", at the chosen precision"
+    title = f"{percent(last.records)} of records rebuilt after {many(last.queries, 'answer')}"
+    if run.precision:
+        title += f", {PRECISE}"
     judged = "the true table was not at hand to check it"
-    if run["accuracy"] or run["records_recovered"] is not None:
+    if run.accuracy or run.score is not None:
         judged = "how much is right stands with the verdict"
     explained = (
         "The more questions are answered, the more of the table stands: a record counts once all "
         "its attributes are known together. This counts what was rebuilt, right or wrong; "
         f"{judged}."
-        if last["values"]
+        if last.values
         else "No value was settled: no usable difference was found."
-        if run["ended"] == "undecided"
+        if run.ended == "undecided"
         else "No value was settled before the run ended."
     )
     if claims:
@@ -70,29 +87,15 @@ def rebuilt(run: Mapping[str, Any]) -> Picture:
             "; it hardly moves." if spent < 0.01 else "."
         )
     label = (
-        f"Over {many(last['queries'], 'answer')}, records rebuilt rise from "
-        f"{percent(trace[0]['records'])} to {percent(last['records'])}, and values from "
-        f"{percent(trace[0]['values'])} to {percent(last['values'])}"
-        + (
-            f"; the claimed loss ends at {loss(spent)} on an axis to {max(_COMMON, spent):g}."
-            if claims
-            else "."
-        )
+        f"Over {many(last.queries, 'answer')}, records rebuilt rise from "
+        f"{percent(first.records)} to {percent(last.records)}, and values from "
+        f"{percent(first.values)} to {percent(last.values)}"
+        + (f"; the claimed loss ends at {loss(spent)} on an axis to {top:g}." if claims else ".")
     )
     return Picture("rebuilt", title, explained, (Panel(spec, label),), table, tuple(keys))
 
 
-def _answers() -> dict[str, Any]:
-    return {
-        "field": "queries",
-        "type": "quantitative",
-        "title": "answers given so far",
-        "axis": {"grid": False, "format": ",d", "tickCount": 5},
-        "scale": {"nice": False},
-    }
-
-
-def _line(trace: list[dict[str, Any]], field: str, colour: str, dash: list[int]) -> Spec:
+def _line(field: str, colour: str, dash: list[int], y: dict[str, Any], **mark: Any) -> Spec:
     return {
         "mark": {
             "type": "line",
@@ -100,46 +103,30 @@ def _line(trace: list[dict[str, Any]], field: str, colour: str, dash: list[int])
             "strokeWidth": 2.5,
             "strokeDash": dash,
             "interpolate": "step-after",
-            "point": len(trace) == 1,
+            **mark,
         },
         "encoding": {
-            "x": _answers(),
-            "y": {"field": field, "type": "quantitative", **share_axis("share rebuilt")},
-        },
-    }
-
-
-def _loss_line(top: float) -> Spec:
-    return {
-        "mark": {
-            "type": "line",
-            "color": "var(--blue)",
-            "strokeWidth": 2.5,
-            "strokeDash": [2, 3],
-            "interpolate": "step-after",
-        },
-        "encoding": {
-            "x": _answers(),
-            "y": {
-                "field": "epsilon_claimed",
+            "x": {
+                "field": "queries",
                 "type": "quantitative",
-                "title": "claimed loss",
-                "scale": {"domain": [0, top], "nice": False},
-                "axis": {"grid": False, "orient": "right", "tickCount": 4},
+                "title": "answers given so far",
+                "axis": {"grid": False, "format": ",d", "tickCount": 5},
+                "scale": {"nice": False},
             },
+            "y": {"field": field, "type": "quantitative", **y},
         },
     }
 
 
-def _thinned(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _thinned(trace: Sequence[Moment]) -> Sequence[Moment]:
     """Return a trace with at most so many rows as somebody might read."""
     every = -(-len(trace) // _MOST_ROWS)
     return [*trace[:-1:every], trace[-1]] if every > 1 else trace
 
 
-def questions(run: Mapping[str, Any]) -> Picture:
+def questions(run: Record) -> Picture:
     """Draw how many questions each attribute took."""
-    asked = {name: count for name, count in run["questions_by_attribute"].items() if count}
+    asked = {name: count for name, count in run.questions_by_attribute.items() if count}
     most = sorted(asked, key=lambda name: -asked[name])
     drawn = [name for name in asked if name in most[:_MOST_BARS]]
     rows = [{"name": name, "questions": asked[name], "text": amount(asked[name])} for name in drawn]
@@ -147,7 +134,7 @@ def questions(run: Mapping[str, Any]) -> Picture:
         "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {
-            "y": rows_by("name"),
+            "y": rows_by("name", shortened(drawn)),
             "x": {
                 "field": "questions",
                 "type": "quantitative",
@@ -173,14 +160,13 @@ def questions(run: Mapping[str, Any]) -> Picture:
         title = f"Questions went equally to {many(len(asked), 'attribute')}"
     if len(asked) == 1:
         title = f"All questions were about {first}"
-    by = run.get("by_attribute") or []
-    bits = {each["name"]: each.get("bits") for each in by}
+    bits = run.bits_by_attribute if run.score is not None else {}
     table = Table(
         "Questions for each attribute, and how much was found out about it",
         ("Attribute", "Questions", "Bits found"),
         [
-            (data(name), amount(count), amount(bits.get(name)))
-            for name, count in run["questions_by_attribute"].items()
+            (Named(name), amount(count), amount(bits.get(name)))
+            for name, count in run.questions_by_attribute.items()
         ],
         frozenset({1, 2}),
     )

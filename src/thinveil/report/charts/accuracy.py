@@ -1,0 +1,181 @@
+"""How much of each attribute was recovered, with intervals, against both baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from thinveil.report.charts.pictures import (
+    Key,
+    Named,
+    Panel,
+    Picture,
+    Spec,
+    Table,
+    dot,
+    interval,
+    rows_by,
+    share_axis,
+    shortened,
+    tick,
+)
+from thinveil.verdicts.accuracy import Accuracy, AttributeShare, Share
+from thinveil.verdicts.phrases import between, many, percent, sureness
+from thinveil.verdicts.record import Record
+from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, PRECISE, TARGETED, unit_of
+
+_MOST: Final = 40
+_MARKS: Final = {
+    "nothing": ("tick", "ink", "an attacker who asks nothing and guesses from public facts"),
+    "marginals": ("cross", "orange", "one who knows every column's histogram, and no more"),
+    "possible": ("ring", "green", "somebody who has the true table"),
+}
+_FIGURES: Final = ("Interval", "Asking nothing", "Knowing the histograms")
+_HEADINGS: Final = (
+    "Attribute", "Recovered", *_FIGURES, "Named rightly", *_FIGURES, "With the true table",
+)  # fmt: skip
+
+
+def picture(run: Record, found: Accuracy) -> Picture:
+    """Draw the shares of each attribute: whose value is not said, and named person by person."""
+    unit = unit_of(run, "records")
+    columns = [(each.name, each.column) for each in found.attributes if each.column is not None]
+    inferred = [(each.name, each.inferred) for each in found.attributes if each.inferred]
+    panels = []
+    if not found.attributes:
+        panels.append(_panel("What was said, and is right", "right", [(unit, found.whole)]))
+    if columns:
+        heading = "Values of a column, whoever they belong to"
+        panels.append(_panel(heading, "recovered", columns, told=False))
+    if inferred:
+        heading = "A person's value, named by somebody who knows their other attributes"
+        if run.attack == "attribute":
+            heading = "A person's value, named from what was known of them"
+        panels.append(_panel(heading, "named rightly", inferred))
+    sure = sureness(found.confidence)
+    hidden = found.whole.nothing is None
+    keys = [Key("dot", "red", f"the attack, with its {sure} interval")]
+    if not hidden:
+        keys.append(Key(*_MARKS["nothing"]))
+    if (inferred or not found.attributes) and not hidden:
+        keys.append(Key(*_MARKS["marginals"]))
+    if any(each.possible_share is not None for _, each in inferred):
+        keys.append(Key(*_MARKS["possible"]))
+    told = (
+        " Whoever knows a column's histogram has its values by definition: that mark is drawn "
+        "only where values must be tied to people."
+    )
+    return Picture(
+        "accuracy",
+        _headline(run, found),
+        GUESSES_MASKED
+        if hidden
+        else "A figure means something only beside what guessing gets. Where the dot is no further "
+        "right than the marks of the guessers, the attack learned nothing new there.",
+        tuple(panels),
+        _table(found, unit, sure, 10 if inferred else 5),
+        tuple(keys),
+        found.meaning() + (told if columns else ""),
+    )
+
+
+def _table(found: Accuracy, unit: str, sure: str, width: int) -> Table:
+    lines: list[tuple[object, ...]] = [(f"all {unit}", *_shares(found.whole), *_shares(None), "")]
+    for each in found.attributes:
+        possible = None if each.inferred is None else each.inferred.possible_share
+        last = "" if possible is None else percent(possible)
+        cells = (*_shares(each.column), *_shares(each.inferred), last)
+        lines.append((Named(each.name), *cells))
+    return Table(
+        f"Shares with {sure} intervals, beside both baselines",
+        _HEADINGS[:width],
+        [line[:width] for line in lines],
+        frozenset(range(1, width)),
+    )
+
+
+def _shares(one: Share | None) -> tuple[str, ...]:
+    if one is None:
+        return ("",) * 4
+    guesses = (one.nothing_share, one.marginals_share)
+    return (
+        percent(one.share),
+        between(one.interval),
+        *(MASK if each is None else percent(each) for each in guesses),
+    )
+
+
+def _headline(run: Record, found: Accuracy) -> str:
+    """Say in how many attributes more is right in this table than any guesser gets right."""
+    attributes, whole = found.attributes, found.whole
+    precise = f", {PRECISE}" if run.precision else ""
+    share = f"{percent(whole.share)} of {unit_of(run, 'records')}"
+    if whole.nothing_share is None:
+        return f"{share} right{precise}"
+    # whoever knows histograms has single columns by definition
+    alone = bool(attributes) and not any(each.inferred for each in attributes)
+    guess = whole.nothing_share if alone else whole.guess
+    against = f"{share}{precise}, against {percent(guess)} by guessing"
+    better = sum(map(_is_beyond, attributes))
+    where = "among those asked about" if run.attack in TARGETED else "in this table"
+    if better == 0 and whole.share <= guess:
+        return f"Nothing was recovered beyond what guessing gets {where}"
+    if better == 0:
+        return against
+    which = "every attribute"
+    if better < len(attributes):
+        which = f"{better} of {many(len(attributes), 'attribute')}"
+    return f"Beyond guessing in {which} {where}; {against}"
+
+
+def _is_beyond(attribute: AttributeShare) -> bool:
+    """Tell whether an attribute goes beyond guessing in every panel that it is drawn in."""
+    column, named = attribute.column, attribute.inferred
+    return (column is None or column.share > (column.nothing_share or 0.0)) and (
+        named is None or named.share > named.guess
+    )
+
+
+def _panel(
+    heading: str, what: str, shares: Sequence[tuple[str, Share]], told: bool = True
+) -> Panel:
+    rows = [
+        {
+            "name": name,
+            "share": one.share,
+            "low": one.interval[0],
+            "high": one.interval[1],
+            "nothing": one.nothing_share,
+            "marginals": one.marginals_share if told else None,
+            "possible": one.possible_share,
+        }
+        for name, one in shares[:_MOST]
+    ]
+    x = share_axis(f"share {what}")
+    marks = {
+        "possible": dot("green", 190, filled=False, strokeWidth=2),
+        "nothing": tick(18),
+        "marginals": dot("orange", 90, shape="cross"),
+    }
+    layers: list[Spec] = [
+        {"mark": mark, "encoding": {"x": {"field": name, **x}}}
+        for name, mark in marks.items()
+        if any(row[name] is not None for row in rows)
+    ]
+    spec: Spec = {
+        "height": 30 * len(rows),
+        "data": {"values": rows},
+        "encoding": {"y": rows_by("name", shortened([name for name, _ in shares]), grid=True)},
+        "layer": [*layers, *interval(x)],
+    }
+    said = "; ".join(
+        f"{name} {percent(one.share)}"
+        + ("" if one.nothing_share is None else f", asking nothing {percent(one.nothing_share)}")
+        + (
+            f", by histograms {percent(one.marginals_share)}"
+            if told and one.marginals_share is not None
+            else ""
+        )
+        for name, one in shares[:12]
+    )
+    return Panel(spec, f"{heading}. Share {what}: {said}.", heading)

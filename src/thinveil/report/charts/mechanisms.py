@@ -1,0 +1,159 @@
+"""Mechanisms side by side: what each attack recovered from each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from thinveil.report.charts.pictures import (
+    Key,
+    Named,
+    Panel,
+    Picture,
+    Spec,
+    Table,
+    colours,
+    dot,
+    rows_by,
+    share_axis,
+    shortened,
+    tick,
+)
+from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
+from thinveil.verdicts.names import KINDS
+from thinveil.verdicts.phrases import amount, between, loss, many, percent, sureness
+from thinveil.verdicts.sentences import SILENT, comparison_headline
+
+TASKS: Final = {
+    "membership": "Is a person in the table?",
+    "attribute": "What are a person's other attributes?",
+    "dataset": "The whole table",
+}
+
+
+def compared(comparison: Comparison) -> Picture:
+    """Draw what every attack recovered from every mechanism, beside asking nothing."""
+    lines = [each for each in comparison.lines if each.tried]
+    kinds = {line.claim.kind for line in lines}
+    keys = [Key("bar", kind, text) for kind, text in KINDS.items() if kind in kinds]
+    drawn = f", drawn from {comparison.sampled_from:,}" if comparison.sampled_from else ""
+    return Picture(
+        "mechanisms",
+        comparison_headline(lines),
+        "The same three attacks, tried on each mechanism at the same claimed loss an answer. A bar "
+        "that ends before the mark shows no more than guessing does. An attack that finds no "
+        "usable difference says nothing, so there is no bar.",
+        tuple(_panel(task, lines) for task in TASKS),
+        _table(lines),
+        (
+            *keys,
+            Key("tick", "ink", "an attacker who asks nothing"),
+            Key("cross", "orange", "one who knows every column's histogram"),
+        ),
+        f"{many(comparison.records, 'record')}{drawn}; {comparison.epsilon_per_query} claimed an "
+        f"answer. {comparison.verdict()}",
+    )
+
+
+def _table(lines: Sequence[Line]) -> Table:
+    tried = [(line, each) for line in lines for each in line.tried]
+    sure = {sureness(each.confidence) for _, each in tried}
+    return Table(
+        "What each attack recovered from each mechanism",
+        (
+            "Mechanism",
+            "Attack",
+            "Recovered",
+            "Share",
+            f"{', '.join(sorted(sure))} interval",
+            "Asking nothing",
+            "Knowing the histograms",
+            "Answers",
+            "Claimed loss",
+        ),
+        [
+            (
+                Named(line.mechanism),
+                TASKS.get(each.task, each.task),
+                *_recovered(each),
+                percent(each.baseline_share),
+                percent(each.marginals_share),
+                amount(each.queries),
+                loss(each.epsilon_claimed),
+            )
+            for line, each in tried
+        ],
+        frozenset({3, 4, 5, 6, 7, 8}),
+    )
+
+
+def _recovered(each: Outcome) -> tuple[str, str, str]:
+    if each.silent:
+        return SILENT, "", ""
+    what = f"{each.recovered:,} of {each.of:,} {each.unit}"
+    return what, percent(each.share), between(each.interval) or "whole table"
+
+
+def _panel(task: str, lines: Sequence[Line]) -> Panel:
+    rows: list[dict[str, Any]] = [
+        {
+            "name": line.mechanism,
+            "share": None if each.silent else each.share,
+            "guess": None if each.silent else each.baseline_share,
+            "told": None if each.silent else each.marginals_share,
+            "text": SILENT if each.silent else percent(each.share),
+            "kind": line.claim.kind,
+        }
+        for line in lines
+        for each in line.tried
+        if each.task == task
+    ]
+    share, text = {"field": "share", "type": "quantitative"}, {"field": "text"}
+    end = "max(datum.share || 0, datum.guess || 0, datum.told || 0)"
+    spec: Spec = {
+        "height": 30 * len(rows),
+        "data": {"values": rows},
+        "encoding": {"y": rows_by("name", shortened([row["name"] for row in rows]))},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": {"band": 0.62}},
+                "encoding": {
+                    "x": {"field": "share", **share_axis("recovered")},
+                    "color": {
+                        "field": "kind",
+                        "scale": colours({kind: kind for kind in KINDS}),
+                        "legend": None,
+                    },
+                },
+            },
+            {
+                "transform": [{"filter": "isValid(datum.told)"}],
+                "mark": dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1),
+                "encoding": {"x": {"field": "told", "type": "quantitative"}},
+            },
+            {
+                "transform": [{"filter": "isValid(datum.guess)"}],
+                "mark": tick(26),
+                "encoding": {"x": {"field": "guess", "type": "quantitative"}},
+            },
+            {
+                "transform": [{"filter": "datum.share > 0.6"}],
+                "mark": {"type": "text", "align": "right", "dx": -6, "color": "var(--on-bar)"},
+                "encoding": {"x": share, "text": text},
+            },
+            {
+                "transform": [
+                    {"filter": "!(datum.share > 0.6)"},
+                    {"calculate": end, "as": "end"},
+                ],
+                "mark": {"type": "text", "align": "left", "dx": 11, "color": "var(--ink)"},
+                "encoding": {"x": {**share, "field": "end"}, "text": text},
+            },
+        ],
+    }
+    said = "; ".join(
+        f"{row['name']} {row['text']}"
+        + ("" if row["guess"] is None else f", guessing {percent(row['guess'])}")
+        for row in rows
+    )
+    return Panel(spec, f"{TASKS[task]} Share recovered: {said or 'not tried'}.", TASKS[task])

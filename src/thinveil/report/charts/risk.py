@@ -1,0 +1,206 @@
+"""The curves of risk: what is recovered against the claimed loss, and against answers allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from thinveil.report.charts.pictures import (
+    POWERS,
+    Key,
+    Named,
+    Panel,
+    Picture,
+    Spec,
+    Table,
+    colours,
+    log_axis,
+    share_axis,
+)
+from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.names import colour_of
+from thinveil.verdicts.phrases import amount, many, percent
+
+SHARES: Final = (0.25, 0.5, 0.75, 1.0)
+"""The shares of which is said after how many answers they are known."""
+_DASHES: Final = {"line": [1, 0], "dash": [8, 4], "dots": [2, 3]}
+"""How lines are drawn in turn, by the name of their sign in legends."""
+
+
+def against_loss(risk: Risk) -> Picture:
+    """Draw the records recovered against the total loss that is claimed."""
+    curve = risk.against_loss
+    names, guess = curve.mechanisms, curve.baseline_records
+    points: list[dict[str, Any]] = []
+    for name in names:
+        for epsilon, known in risk.loss_curve(name):
+            shares = [each.records for each in known]
+            ends = {"low": min(shares), "high": max(shares)}
+            mean = sum(shares) / len(shares)
+            points.append({"mechanism": name, "epsilon": epsilon, "mean": mean, **ends})
+    x = log_axis("epsilon", "total privacy loss that is claimed", {"labelExpr": POWERS})
+    lowest = min(each["epsilon"] for each in points)
+    spec: Spec = {
+        "height": 300,
+        "data": {"values": points},
+        "layer": [
+            {
+                "data": {"values": [{"from": lowest, "to": 1.0}]},
+                "mark": {"type": "rect", "color": "var(--green)", "opacity": 0.1},
+                "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}},
+            },
+            {
+                "mark": {"type": "area", "opacity": 0.2, "line": False},
+                "encoding": {
+                    "x": x,
+                    "y": {"field": "low", **share_axis("records recovered")},
+                    "y2": {"field": "high"},
+                    "color": _coloured(names),
+                },
+            },
+            {
+                "mark": {"type": "line", "strokeWidth": 2.5},
+                "encoding": {
+                    "x": x,
+                    "y": {"field": "mean", "type": "quantitative"},
+                    "color": _coloured(names),
+                    "strokeDash": _dashed(names),
+                },
+            },
+            _rule(guess),
+        ],
+    }
+    table = Table(
+        "Records recovered against the total claimed loss: mean of several runs, lowest, highest",
+        ("Mechanism", "Total claimed loss", "Mean", "Lowest", "Highest"),
+        [
+            (
+                Named(row["mechanism"]),
+                f"{row['epsilon']:g}",
+                *(percent(row[name]) for name in ("mean", "low", "high")),
+            )
+            for row in points
+        ],
+        frozenset({1, 2, 3, 4}),
+    )
+    return Picture(
+        "risk-loss",
+        _loss_headline(points, names),
+        "The same search on each mechanism, with a total loss that is shared out equally over all "
+        "answers. A mechanism that protects gives little away at the left and more to the right.",
+        (Panel(spec, f"Records recovered against the total claimed loss. {risk.verdict()}"),),
+        table,
+        (
+            *_keys(names),
+            Key("band", "green", "total losses that are usually called private"),
+            Key("dash", "ink", f"asking nothing: {percent(guess)} of records"),
+        ),
+        f"{many(curve.records, 'record')}; {curve.answers_allowed:,} answers allowed. "
+        f"{risk.verdict()}",
+    )
+
+
+def _loss_headline(points: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
+    first = {
+        name: next((row["mean"] for row in points if row["mechanism"] == name), 0.0)
+        for name in names
+    }
+    all_, none = ([name for name in names if first[name] == share] for share in (1, 0))
+    if all_ and none:
+        return (
+            f"At the smallest claimed loss {' and '.join(all_)} gave every record away, and "
+            f"{' and '.join(none)} none"
+        )
+    return "How much is recovered depends on the mechanism, not on the claimed loss alone"
+
+
+def against_answers(risk: Risk) -> Picture:
+    """Draw the values recovered against the answers that a curator allows."""
+    curve = risk.against_answers
+    names, guess = curve.mechanisms, curve.baseline_values
+    points = [
+        {"mechanism": each.mechanism, "queries": each.queries, "values": each.known.values}
+        for each in curve.points
+        if each.queries > 0
+    ]
+    title = "answers that the curator allows"
+    spec: Spec = {
+        "height": 300,
+        "data": {"values": points},
+        "layer": [
+            {
+                "mark": {"type": "line", "strokeWidth": 2.5, "interpolate": "step-after"},
+                "encoding": {
+                    "x": log_axis("queries", title, {"format": ",d"}),
+                    "y": {"field": "values", **share_axis("values recovered")},
+                    "color": _coloured(names),
+                    "strokeDash": _dashed(names),
+                },
+            },
+            _rule(guess),
+        ],
+    }
+    halves = {name: risk.answers_for(name, 0.5) for name in names}
+    rows = [
+        (
+            Named(name),
+            *(_after(risk.answers_for(name, share)) for share in SHARES),
+            _after(risk.answers_for(name, 0.5, records=True)),
+        )
+        for name in names
+    ]
+    table = Table(
+        "Answers after which such a share of the values is known",
+        ("Mechanism", *map(percent, SHARES), "Half of the records"),
+        rows,
+        frozenset({1, 2, 3, 4, 5}),
+    )
+    said = "; ".join(f"{name} {_after(each)}" for name, each in halves.items())
+    reached = [(each, name) for name, each in halves.items() if each is not None]
+    headline = "What is known if the curator stops after so many answers"
+    if reached:
+        answers, name = min(reached)
+        headline = f"Half of all values were known after {amount(answers)} answers ({name})"
+    return Picture(
+        "risk-answers",
+        headline,
+        "How much of the table is known if the curator stops after so many answers. A value counts "
+        "together with those searched before it in the same record.",
+        (Panel(spec, f"Answers until half of the values are known: {said}."),),
+        table,
+        (*_keys(names), Key("dash", "ink", f"asking nothing: {percent(guess)} of values")),
+        f"{many(curve.records, 'record')}; {curve.epsilon_per_query} claimed an answer.",
+    )
+
+
+def _after(answers: int | None) -> str:
+    return "never" if answers is None else amount(answers)
+
+
+def _rule(share: float) -> Spec:
+    return {
+        "data": {"values": [{"guess": share}]},
+        "mark": {"type": "rule", "color": "var(--ink)", "strokeDash": [4, 3], "strokeWidth": 1.5},
+        "encoding": {"y": {"field": "guess", "type": "quantitative"}},
+    }
+
+
+def _coloured(names: Sequence[str]) -> dict[str, Any]:
+    scale = colours({name: colour_of(name) for name in names})
+    return {"field": "mechanism", "type": "nominal", "scale": scale, "legend": None}
+
+
+def _dashed(names: Sequence[str]) -> dict[str, Any]:
+    dashes = list(_DASHES.values())
+    scale = {
+        "domain": list(names),
+        "range": [dashes[place % len(dashes)] for place in range(len(names))],
+    }
+    return {"field": "mechanism", "type": "nominal", "scale": scale, "legend": None}
+
+
+def _keys(names: Sequence[str]) -> list[Key]:
+    signs = list(_DASHES)
+    return [
+        Key(signs[place % len(signs)], colour_of(name), name) for place, name in enumerate(names)
+    ]

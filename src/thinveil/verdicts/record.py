@@ -1,0 +1,299 @@
+"""The result of a run as a file holds it: typed, with a format, and with nothing else in it.
+
+`thinveil audit --json` writes it; the report and whoever else reads such a file read this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, TypeVar
+
+from thinveil.errors import RecordError
+from thinveil.verdicts import sentences
+from thinveil.verdicts.accuracy import Accuracy
+from thinveil.verdicts.bounds import Bounds
+from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.comparing.outcomes import FORMAT as COMPARISON_FORMAT
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.membership import Trial
+from thinveil.verdicts.names import ClaimRecord
+from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult, Result
+from thinveil.verdicts.scoring import AttributeScore, Score
+from thinveil.verdicts.staircase import Staircase
+from thinveil.verdicts.typed import FLAT, OMIT, from_json, to_json
+
+FORMAT: Final = 1
+"""The format of a file that holds a run; another number is another set of keys."""
+_T = TypeVar("_T")
+_AGAIN: Final = "run the audit again with --json"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What made a result: versions, the command, and a hash of all questions and answers."""
+
+    thinveil: str
+    python: str
+    numpy: str
+    system: str
+    command: str | None
+    options: Mapping[str, Any]
+    finished: str
+    transcript_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How long round trips to a target took, and what its own ledger says."""
+
+    trips: int
+    median_ms: float
+    p95_ms: float
+    slowest_ms: float
+    retries: int
+    ledger: Annotated[Mapping[str, Any] | None, OMIT] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was rebuilt after so many answers: shares of all records and values."""
+
+    queries: int
+    questions: int
+    rounds: int
+    epsilon_claimed: float
+    records: float
+    values: float
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A true record beside the reconstructed one that agrees with it most."""
+
+    true: Mapping[str, Any]
+    recovered: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeOutcome:
+    """One attribute: how many of its values are right, by guessing too, and what they cost."""
+
+    score: Annotated[AttributeScore, FLAT]
+    bits: float | None
+    questions_per_bit: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything that a run has to say; docs/verdicts.md explains each part.
+
+    Beside what `Verdict` has: `records_rebuilt` and `values_rebuilt` count what was settled in an
+    attack on the whole table, right or wrong; `present` says that presence was taken as given;
+    `trials_wanted` how many trials were asked for; `comparison` and `risk` stand beside the run
+    in its report; `records_shown` is there only where somebody asked for records.
+    """
+
+    DERIVED: ClassVar = (
+        "mechanism:claim.name", "k:claim.k", "universe:claim.universe", "answers_a_question",
+        "records_recovered:score.recovered", "records_guessed:score.guessed",
+        "exact:score.exact", "distinct_only", "by_attribute", "verdict",
+    )  # fmt: skip
+
+    format: int
+    claim: ClaimRecord
+    strategy: str
+    attack: str
+    records: int
+    attributes: tuple[str, ...]
+    queries: int
+    questions: int
+    rounds: int
+    trivial_questions: int
+    questions_by_attribute: Mapping[str, int]
+    bits: float | None
+    bits_basis: str | None
+    bits_by_attribute: Mapping[str, float]
+    questions_per_bit: float | None
+    questions_per_bit_by_attribute: Mapping[str, float | None]
+    bounds: Bounds | None
+    epsilon_claimed: float | None
+    budget: str
+    epsilons: tuple[float, ...] | None
+    error_probability: float
+    noise_test: str | None
+    error_wanted: float | None
+    precision: Mapping[str, Any]
+    present: bool
+    records_rebuilt: int | None
+    values_rebuilt: int | None
+    score: Score | None
+    result: Result
+    ended: str
+    reason: str
+    notice: str
+    seconds: float
+    seed: int | None
+    transcript: str | None
+    network: Network | None
+    assumed_public: tuple[str, ...]
+    doubts: tuple[str, ...]
+    accuracy: Accuracy | None
+    trials_wanted: int
+    membership: Trial | None
+    trace: tuple[Moment, ...] | None
+    staircase: Staircase | None
+    provenance: Made | None
+    comparison: Comparison | None = None
+    risk: Risk | None = None
+    records_shown: tuple[Example, ...] | None = None
+
+    @property
+    def answers_a_question(self) -> float:
+        """How often questions were repeated, on average."""
+        return self.queries / max(self.questions, 1)
+
+    @property
+    def distinct_only(self) -> bool:
+        """Whether different records are found, and not how often each occurs."""
+        return not self.claim.counts
+
+    @property
+    def by_attribute(self) -> tuple[AttributeOutcome, ...] | None:
+        """How much of each attribute is right, and what it cost."""
+        if self.score is None:
+            return None
+        bits, cost = self.bits_by_attribute, self.questions_per_bit_by_attribute
+        return tuple(
+            AttributeOutcome(each, bits.get(each.name), cost.get(each.name))
+            for each in self.score.attributes
+        )
+
+    def verdict(self) -> str:
+        """Say the outcome in a plain sentence or two."""
+        return sentences.outcome(self)
+
+    @property
+    def entries(self) -> tuple[ColumnResult | CountResult | PersonResult, ...]:
+        """What was found, person by person or column by column."""
+        result = self.result
+        return (result,) if isinstance(result, CountResult) else tuple(result or ())
+
+    @property
+    def columns(self) -> tuple[ColumnResult, ...]:
+        """What was found of columns."""
+        return tuple(each for each in self.entries if isinstance(each, ColumnResult))
+
+    @property
+    def people(self) -> tuple[PersonResult, ...]:
+        """What was found of people."""
+        return tuple(each for each in self.entries if isinstance(each, PersonResult))
+
+    @property
+    def count(self) -> CountResult | None:
+        """What was found of one count."""
+        return self.result if isinstance(self.result, CountResult) else None
+
+    @property
+    def only_trials(self) -> bool:
+        """Whether the run consists of trials of membership, and attacked nobody else."""
+        return self.attack == "membership" and self.membership is not None and not self.result
+
+    @property
+    def settled(self) -> int:
+        """Of how many people, columns or counts the attack said what it was after."""
+        return sum(map(self.is_settled, self.entries))
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing at all was settled, not even in part."""
+        if self.attack == "dataset":
+            return not self.values_rebuilt
+        said = (
+            each.present is not None or each.unique is not None or each.values
+            for each in self.people
+        )
+        return not self.settled and not self.present and not any(said)
+
+    def is_settled(self, entry: ColumnResult | CountResult | PersonResult) -> bool:
+        """Tell whether an entry says what the attack was after."""
+        if isinstance(entry, ColumnResult):
+            return bool(entry.values)
+        if isinstance(entry, CountResult):
+            return entry.count is not None or entry.exists is not None
+        if self.distinct_only:
+            return self.present or entry.present is not None or bool(entry.values)
+        said = {"membership": entry.present, "uniqueness": entry.unique}
+        return said.get(self.attack, entry.matches) is not None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        plain: dict[str, Any] = to_json(self)
+        return plain
+
+
+def read_run(path: str | Path) -> Record:
+    """Read the result of a run.
+
+    Raises:
+        RecordError: There is no such file, or it is not what this version writes.
+    """
+    wanted = "the result of an audit: write one with  thinveil audit --json FILE"
+    content = _content(path, wanted)
+    if not {"mechanism", "attack", "queries", "verdict"} <= content.keys():
+        said = f"{path} is not {wanted}"
+        if "mechanisms" in content:
+            said += ". This is a comparison: give it as --comparison, beside the result of an audit"
+        raise RecordError(said)
+    _check_format(path, content, FORMAT, _AGAIN)
+    return _typed(Record, content, path, _AGAIN)
+
+
+def read_comparison(path: str | Path) -> Comparison:
+    """Read a comparison of mechanisms.
+
+    Raises:
+        RecordError: There is no such file, or it is not what this version writes.
+    """
+    wanted = "a comparison: write one with  thinveil compare --risk --json FILE"
+    content = _content(f"{path}", wanted)
+    if not {"mechanisms", "epsilon_per_query", "verdict"} <= content.keys():
+        raise RecordError(f"{path} is not {wanted}")
+    again = "run thinveil compare again with --json"
+    _check_format(path, content, COMPARISON_FORMAT, again)
+    return _typed(Comparison, content, path, again)
+
+
+def _content(path: str | Path, wanted: str) -> dict[str, Any]:
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except FileNotFoundError:
+        raise RecordError(f"{path}: there is no such file: check the path") from None
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise RecordError(f"{path} is not JSON; wanted is {wanted}") from None
+    if not isinstance(content, dict):
+        raise RecordError(f"{path} is not {wanted}")
+    return content
+
+
+def _check_format(path: str | Path, content: Mapping[str, Any], mine: int, again: str) -> None:
+    given = content.get("format")
+    if given is None:
+        raise RecordError(f"{path} was written by an earlier version of thinveil: {again}")
+    if given != mine:
+        raise RecordError(
+            f"{path} is not in the format {mine}, which this version of thinveil reads: {again}"
+        )
+
+
+def _typed(kind: type[_T], content: Mapping[str, Any], path: str | Path, again: str) -> _T:
+    try:
+        return from_json(kind, content, "its content")
+    except RecordError as error:
+        raise RecordError(
+            f"{path} is not as this version writes results ({error}): {again}"
+        ) from None

@@ -1,0 +1,371 @@
+"""Every sentence about a result, with values and without them, in one place.
+
+Whoever hands a report on must not hand on what was found. So of people, what was learned is said
+in two ways: what it is, and, masked, of what kind it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from thinveil.verdicts.phrases import many, short, spelled, sureness, upper
+
+if TYPE_CHECKING:  # these say their sentences by this module
+    from thinveil.verdicts.comparing.curves import Risk
+    from thinveil.verdicts.comparing.outcomes import Comparison, Line
+    from thinveil.verdicts.membership import Trial
+    from thinveil.verdicts.record import Record
+    from thinveil.verdicts.results import CountResult, PersonResult
+
+TARGETED: Final = ("attribute", "count", "membership", "uniqueness")
+"""Attacks on people or on one count, not on whole columns."""
+YES_OR_NO: Final = ("membership", "uniqueness")
+"""Attacks whose answer a coin could give."""
+PRECISE: Final = "at the chosen precision"
+HOW_DRAWN: Final = (
+    "Each trial drew a record that no other record equals, known by all attributes, and "
+    "flipped a coin: the table as it is, or its neighbour in which this record became a copy "
+    "of another one. Both worlds draw targets alike. This attacker is the one that "
+    "differential privacy guards against, not a typical one."
+)
+"""How targets and worlds of trials are drawn."""
+SIMULATED: Final = (
+    "The trials were run on the auditor's machine, by the mechanism's description and the table "
+    "given as truth: the target itself was not asked."
+)
+ASKING_NOTHING: Final = "somebody who asks nothing and flips a coin"
+GUESSES_MASKED: Final = (
+    "What guessing gets is masked: of so few people it would tell what is true of them."
+)
+MASK: Final = "\u2022\u2022\u2022"
+"""What stands where a value is not shown."""
+SILENT: Final = "no usable difference"
+"""What stands where an attack said nothing."""
+
+
+# One run
+
+
+def outcome(run: Record, masked: bool = False) -> str:
+    """Say the outcome of a run in a plain sentence or two; masked, without values of people."""
+    if run.only_trials and run.membership is not None:
+        return trials(run.membership)
+    precise = f" ({PRECISE})" if run.precision else ""
+    claim = (
+        "and the mechanism claims no protection"
+        if run.epsilon_claimed is None
+        else f"while the mechanism claims a privacy loss of {spelled(run.epsilon_claimed)}"
+    )
+    hide = masked and run.attack in TARGETED and run.settled > 0
+    who = f"An outsider {f'learned {_kind_learned(run)}' if hide else _learned(run)}"
+    parts = [f"{who}{precise} from {many(run.queries, 'answer')}, {claim}."]
+    if run.ended == "undecided":
+        parts.insert(0, f"{upper(run.reason)}.")
+    score = run.score
+    if score is not None and score.recovered and score.guessed >= score.recovered:
+        parts.append(
+            f"But guessing from the public facts alone gets {score.guessed:,} as well: here it "
+            "is the public list of values that gives the table away."
+        )
+    if any(each.judged is False for each in run.entries if run.attack != "column"):
+        parts.append("Checked against the table, part of this is wrong.")
+    if run.ended not in ("complete", "undecided"):
+        parts.append(f"The run ended early: {run.reason}.")
+    return " ".join(parts)
+
+
+def unit_of(run: Record, usual: str) -> str:
+    """Return what the accuracy of a run counts, as something that can be right."""
+    unit = run.accuracy.unit if run.accuracy else usual
+    return "statements about people" if unit == "people" else unit
+
+
+def _learned(run: Record) -> str:
+    if run.ended == "undecided" and run.is_nothing:
+        return "learned nothing"
+    if run.records_rebuilt is not None:
+        return _rebuilt(run, run.records_rebuilt)
+    if run.columns:
+        names = ", ".join(each.column for each in run.columns)
+        judged = {each.judged for each in run.columns}
+        if judged == {None}:
+            return f"rebuilt {'' if run.ended == 'complete' else 'part of '}the column {names}"
+        return f"recovered the column {names} {'exactly' if judged == {True} else 'in part'}"
+    if run.count is not None and run.settled:
+        return f"learned that {_counted(run.count)}"
+    if run.people:
+        return f"learned {_about_people(run)}"
+    return "learned nothing yet"
+
+
+def _rebuilt(run: Record, whole: int) -> str:
+    """Say how much of the table stands; of different records, where counts cannot be known."""
+    score, distinct = run.score, run.distinct_only
+    if score is None:
+        if distinct:
+            return f"found {many(whole, 'different record')}"
+        return f"rebuilt {whole:,} of {many(run.records, 'record')}"
+    if score.exact and distinct:
+        return (
+            f"recovered the distinct set of {many(score.records, 'record')} exactly (how often "
+            "each occurs is not shown)"
+        )
+    if score.exact:
+        return f"recovered all {many(run.records, 'record')} exactly"
+    if distinct:
+        return f"recovered {score.recovered:,} of {score.records:,} different records"
+    return f"recovered {score.recovered:,} of {many(run.records, 'record')}"
+
+
+def _counted(found: CountResult) -> str:
+    if found.count is None:
+        return "there is a record that matches," if found.exists else "no record matches"
+    return f"{many(found.count, 'record')} {'matches' if found.count == 1 else 'match'}"
+
+
+def _about_people(run: Record) -> str:
+    """Say what was learned of people; of those not settled yet, nothing is said."""
+    people = [each for each in run.people if run.is_settled(each)]
+    if not people:
+        return "nothing yet"
+    alone = people[0] if len(run.people) == 1 else None
+    all_of_them = many(len(people), "person", "people")
+    present = sum(each.present is True or run.present for each in people)
+    if run.attack == "membership":
+        if alone is not None:
+            return f"that {'somebody' if alone.present else 'nobody'} who fits is in the table"
+        return f"that {present:,} of {all_of_them} are in the table"
+    if run.attack == "uniqueness":
+        if alone is not None:
+            return f"that the person is{_given(run)} {'' if alone.unique else 'not '}unique"
+        unique = sum(each.unique is True for each in people)
+        return f"that{_given(run)} {unique:,} of {all_of_them} are unique"
+    if run.distinct_only:
+        return f"the values that occur among the records that fit {present:,} of {all_of_them},"
+    if alone is not None:
+        values = many(len(alone.values or {}), "attribute")
+        if not alone.matches:
+            return "that nobody in the table fits"
+        if alone.matches == 1:
+            return f"{values} of the person"
+        return f"the values of {values} among the {alone.matches:,} records that fit"
+    there = [each for each in people if each.values]
+    unique = sum(each.matches == 1 for each in there)
+    return (
+        f"attributes of {len(there):,} of {all_of_them}, "
+        f"{unique:,} of them alone in what was known of them,"
+    )
+
+
+def _given(run: Record) -> str:
+    return ", presence taken as given," if run.present else ""
+
+
+def _kind_learned(run: Record) -> str:
+    """Say what a targeted attack learned, without it; never more than the terminal says.
+
+    Of the records that fit, it may show whether there is one or several, and not how many.
+    """
+    if run.count is not None:
+        known = run.count.count is not None
+        what = "how many records match" if known else "whether any record matches"
+        return f"{what} what was asked"
+    if run.attack == "attribute":
+        return _kind_of_attributes(run.people)
+    settled, of = run.settled, len(run.people)
+    some = f"{settled:,} of {of:,} people" if settled < of else many(settled, "person", "people")
+    some += " is" if settled == 1 else " are"
+    if run.attack == "membership":
+        return f"whether {'somebody who fits is' if of == 1 else some} in the table"
+    return f"whether{_given(run)} {'a person is' if of == 1 else some} alone in what was known"
+
+
+def _kind_of_attributes(people: Sequence[PersonResult]) -> str:
+    there = [each for each in people if each.values]
+    if not there:
+        return "whether anybody fits what was known"
+    if len(people) > 1:
+        return f"attributes of people out of {len(people):,} who were asked about,"
+    values, matches = many(len(there[0].values or {}), "attribute"), there[0].matches
+    if matches is None:
+        return f"which values of {values} occur among the records that fit"
+    if matches == 1:
+        return f"{values} of a person"
+    return f"the values of {values} among several records that fit"
+
+
+# Trials of membership
+
+
+def trials(trial: Trial) -> str:
+    """Say what the trials show, beside the claim, and no more than that."""
+    parts = [_shown(trial)]
+    if trial.interrupted:
+        parts.append(
+            f"The trials were stopped by hand after {trial.trials:,} of {trial.asked_for:,}."
+        )
+    return " ".join([*parts, SIMULATED] if trial.simulated else parts)
+
+
+def _shown(trial: Trial) -> str:
+    tried, sure = many(trial.trials, "trial"), sureness(trial.confidence)
+    if not trial.queries:
+        why = f": {trial.reason}" if trial.reason else ""
+        return f"Nothing was asked in {tried} of membership{why}."
+    claimed, claim = trial.epsilon_claimed, "Of one person's membership the mechanism claims "
+    claim += "nothing" if claimed is None else f"{spelled(claimed)} in the sense of {trial.sense}"
+    bound, most = trial.epsilon_at_least, trial.ceiling
+    if trial.undecided == trial.trials:
+        return (
+            f"{claim}; no usable difference was found in {tried} of up to "
+            f"{many(trial.most_queries, 'answer')} each."
+        )
+    if not bound:
+        few = "" if most else ", and so few can show none, whatever the attack does"
+        right = f"the attack was right in {trial.correct:,} of {tried}"
+        return f"{claim}; {right}, which shows no bound above 0 at {sure} confidence{few}."
+    said = f" (the most that {tried} can show)" if bound >= most - 1e-9 else ""
+    return (
+        f"{claim}; in the sense of differential privacy it is at least {bound:.2f}, at {sure} "
+        f"confidence{said}."
+    )
+
+
+def trials_headline(trial: Trial) -> str:
+    """Say the bound; a bound of 0 says nothing of a difference, so then what was seen instead."""
+    sure, bound = sureness(trial.confidence), trial.epsilon_at_least
+    if bound > 0:
+        return (
+            f"In the sense of differential privacy the loss is at least {short(bound)}, "
+            f"at {sure} confidence"
+        )
+    if trial.ceiling == 0:
+        return "So few trials can show no bound, whatever the attack does"
+    if trial.queries == 0:
+        return "Nothing was asked in the trials"
+    if trial.undecided == trial.trials:
+        return "No usable difference was found in the trials"
+    return f"No bound above 0 on epsilon was shown, at {sure} confidence"
+
+
+def trials_explained(trial: Trial) -> str:
+    """Say what a trial is, and whether somebody stopped them."""
+    said = (
+        f"In each of {many(trial.trials, 'trial')} a coin decides whether a person's record is "
+        "in the table or was replaced by another; the attacker asks, and says which. A mechanism "
+        "with differential privacy must keep both rates close to each other."
+    )
+    if trial.interrupted:
+        of = f"{trial.trials:,} of {many(trial.asked_for, 'trial')}"
+        said += f" This was stopped by hand after {of}."
+    return said
+
+
+def trials_note(trial: Trial) -> str:
+    """Say what the bound means, what its ceiling is, and what it does not mean."""
+    most = f"no more than {short(trial.ceiling)}" if trial.ceiling else "no bound above 0"
+    parts = [
+        f"Even a perfect score in {many(trial.trials, 'trial')} shows {most} at "
+        f"{sureness(trial.confidence)} confidence; more trials raise this ceiling",
+    ]
+    if trial.epsilon_claimed is not None and trial.sense != "differential privacy":
+        parts.append(
+            f"This does not refute the claim: {trial.sense} promises less than "
+            "differential privacy does"
+        )
+    parts.append(f"{many(trial.queries, 'answer')} in all")
+    if trial.undecided:
+        parts.append(
+            f"{many(trial.undecided, 'trial')} stayed undecided and counted as “not in the table”"
+        )
+    if trial.reason and (trial.undecided or not trial.queries):
+        parts.append(f"Why nothing was said: {trial.reason}")
+    parts += [HOW_DRAWN, f"The baseline is {ASKING_NOTHING}"]
+    return " ".join(part.rstrip(". ") + "." for part in parts)
+
+
+# All mechanisms
+
+
+def comparison(compared: Comparison) -> str:
+    """Say what a comparison shows, and no more than that."""
+    parts = []
+    veiled = [each for each in compared.lines if each.claim.leaks]
+    gave = [each for each in veiled if each.everything]
+    bare = any(not each.claim.protected and each.everything for each in compared.lines)
+    if gave:
+        loss = max(each.epsilon_claimed or 0.0 for each in gave)
+        parts.append(
+            f"{many(len(gave), 'relaxed mechanism')} gave everything away at a claimed loss "
+            f"of at most {spelled(loss)}{', as no protection does.' if bare else '.'}"
+        )
+    elif bare:
+        parts.append("Without protection everything was given away.")
+    some = [each.mechanism for each in veiled if each.done and not each.everything]
+    if some:
+        parts.append(f"Only a part, or nothing, was recovered from {', '.join(some)}.")
+    controls = [each for each in compared.lines if each.control and each.done]
+    calm = [each for each in controls if each.at_baseline]
+    if calm:
+        silent = all(one.ended == "undecided" for each in calm for one in each.tried)
+        why = f": {SILENT} was found in {compared.most_repeats:,} answers to one question"
+        said = f"{many(len(calm), 'control')} stayed at the baseline"
+        parts.append(f"{said}{why if silent else ''}.")
+    parts += [
+        f"{each.mechanism} went beyond the baseline, at a claimed loss of "
+        f"{spelled(each.epsilon_claimed or 0.0)}: so large a loss promises little."
+        for each in controls
+        if not each.at_baseline
+    ]
+    if compared.interrupted:
+        parts.append("The comparison was interrupted: this is what was done so far.")
+    return " ".join(parts) or "Nothing was compared."
+
+
+def comparison_headline(lines: Sequence[Line]) -> str:
+    """Say in a title what the picture of a comparison shows."""
+    veiled = [each for each in lines if each.claim.kind == "red"]
+    honest = [each for each in lines if each.control]
+    if not veiled or not all(each.everything for each in veiled):
+        return "What was recovered from each mechanism"
+    calm = bool(honest) and all(each.at_baseline for each in honest)
+    more = "; honest noise stayed at the baseline" if calm else ""
+    return f"Noise that follows the data gave everything away{more}"
+
+
+def comparison_stopped(compared: Comparison) -> str:
+    """Say that somebody stopped a comparison, and what it did not reach; else nothing."""
+    if not compared.interrupted:
+        return ""
+    left = ", ".join(compared.not_reached)
+    more = f", and none on {left}." if left else "."
+    return f"The comparison was stopped by hand: not every attack was tried{more}"
+
+
+def risk(curves: Risk) -> str:
+    """Say what risk curves show."""
+    parts = []
+    for name in curves.against_loss.mechanisms:
+        least, idle = curves.least_loss(name), curves.idle_loss(name)
+        who = f"{name} (honest DP)" if curves.kinds.get(name) == "blue" else name
+        said = [] if idle is None else [f"no record up to a total loss of {idle:g}"]
+        if least is not None:
+            said.append(f"every record at a total loss of {least:g}")
+        parts.append(f"{who}: {', '.join(said) or 'some records'}")
+    return "; ".join(parts) + "." if parts else "No curve was drawn."
+
+
+def risk_stopped(curves: Risk) -> str:
+    """Say that somebody stopped the curves; else nothing."""
+    if not curves.interrupted:
+        return ""
+    return "The risk curves were stopped by hand: what is drawn is what was done by then."
+
+
+def risk_lacks(curves: Risk, names: Sequence[str], control: bool) -> str:
+    """Say which kind of mechanism a curve lacks, without which it would mislead; else nothing."""
+    kinds = {curves.kinds.get(name) for name in names}
+    if "red" not in kinds:
+        return "no relaxed mechanism was reached"
+    return "the honest control was not reached" if control and "blue" not in kinds else ""
