@@ -19,7 +19,7 @@ from thinveil.curator.database.session import Session
 from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.inferring import STEPS, infer_attribute
 from thinveil.errors import DataError
-from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
+from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
 
 GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
@@ -273,9 +273,3 @@ def _mismatch(field: Field, attribute: Attribute) -> DataError:
         f"column {field.name!r} holds values of type {field.kind} and the schema says "
         f"{attribute.kind}: change the schema, or convert the column (in a view, say)"
     )
-
-
-def from_database(codes: Any) -> Any:
-    """Turn codes as they are in a database into those of this project."""
-    codes[codes == GAP] = MISSING
-    return codes

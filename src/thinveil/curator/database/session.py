@@ -113,8 +113,17 @@ def opening(where: str) -> Iterator[None]:
         yield
     except ThinveilError:
         raise
+    except ImportError:
+        raise MissingExtra("A table in a database", "databases") from None
     except Exception as error:
-        raise DataError(f"{where}: {_reason(error)}") from None
+        reason = (
+            "no permission: the user must be allowed to read the table and to create temporary "
+            "tables (GRANT TEMPORARY ON DATABASE ...)"
+            if getattr(error, "sqlstate", None) == "42501"
+            else f"the database refused a statement ({_named(error)}): see its own log for the "
+            "reason"
+        )
+        raise DataError(f"{where}: {reason}") from None
 
 
 @contextmanager
@@ -135,15 +144,3 @@ def _named(error: Exception) -> str:
     """Name an error of a driver, with the database's own code for it where there is one."""
     state = getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorname", None)
     return f"{type(error).__name__}, {state}" if state else type(error).__name__
-
-
-def _reason(error: Exception) -> str:
-    state = getattr(error, "sqlstate", None)
-    if state == "42501":
-        return (
-            "no permission: the user must be allowed to read the table and to create temporary "
-            "tables (GRANT TEMPORARY ON DATABASE ...)"
-        )
-    if isinstance(error, ImportError):
-        raise MissingExtra("A table in a database", "databases") from None
-    return f"the database refused a statement ({_named(error)}): see its own log for the reason"

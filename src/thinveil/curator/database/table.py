@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.curator.database.addresses import connected, shown
-from thinveil.curator.database.codes import GAP, code_table, from_database, infer_fields
+from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.fields import counts_of, fields_of
 from thinveil.curator.database.session import Session, opening
-from thinveil.curator.tables.dataset import Dataset
+from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import Dialect, check_names
 from thinveil.curator.tables.files import check_columns, missing_texts
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.language.queries import Codes
-from thinveil.language.schema import LIMIT, Attribute, Grid, Schema
+from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
 
 _PRIME: Final = 2**31 - 1
 _OTHER: Final = 65_521
@@ -124,28 +124,20 @@ class DatabaseTable:
 
     def extremes(self) -> list[Codes]:
         """Return the smallest and the largest code of each column, missing values left out."""
-        names = self._codes.columns
+        wanted: dict[str, Any] = {}
+        for name in self._codes.columns:
+            code = self._codes[name].nullif(GAP)
+            wanted |= {f"low_{name}": code.min(), f"high_{name}": code.max()}
         with opening(self._where):
-            wanted: dict[str, Any] = {}
-            for name in names:
-                code = self._codes[name].nullif(GAP)
-                wanted |= {f"low_{name}": code.min(), f"high_{name}": code.max()}
             row = self._session.rows(self._codes.aggregate(**wanted))[0]
-        return [
-            np.array(
-                [each for each in row[2 * place : 2 * place + 2] if each is not None], np.int64
-            )
-            for place in range(len(names))
-        ]
+        pairs = zip(row[::2], row[1::2], strict=True)
+        return [np.array([each for each in pair if each is not None], np.int64) for pair in pairs]
 
     def to_dataset(self) -> Dataset:
         """Fetch all codes: every record leaves the database. For scoring, where that is allowed."""
-        width = len(self._schema)
         with opening(self._where):
-            codes = self._session.codes(self._session.sql(self._codes), width)
-        codes = np.asfortranarray(from_database(codes))
-        codes.flags.writeable = False
-        return Dataset(self._schema, codes)
+            codes = self._session.codes(self._session.sql(self._codes), len(self._schema))
+        return Dataset(self._schema, np.where(codes == GAP, MISSING, codes))
 
     def close(self) -> None:
         """Take away what was kept in the database, and leave it if it was opened here."""
@@ -185,7 +177,7 @@ def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
     tests: dict[str, Any] = {}
     for place, attribute in enumerate(schema):
         code = codes[f"c{place}"]
-        lower, upper = _bounds(attribute)
+        lower, upper = bounds_of(attribute)
         tests[f"misfit{place}"] = code.isnull()
         tests[f"gap{place}"] = code == GAP
         tests[f"outside{place}"] = (code != GAP) & ~code.between(lower, upper)
@@ -207,12 +199,6 @@ def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
                 "schema: widen the bounds of this attribute, or use a coarser step"
             )
     return found["records"]
-
-
-def _bounds(attribute: Attribute) -> tuple[int, int]:
-    if attribute.lower is None or attribute.upper is None:
-        return -LIMIT + 1, LIMIT - 1
-    return attribute.lower, attribute.upper
 
 
 def _misfit(attribute: Attribute, rows: int) -> str:

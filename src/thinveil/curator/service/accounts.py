@@ -62,14 +62,7 @@ class _Shared:
 
 
 class Account:
-    """One analyst's curator, and what it remembers, as the ledger says.
-
-    Args:
-        analyst: Whose account it is.
-        table: The confidential table.
-        facts: What is public about it.
-        ledger: Where earlier batches stand.
-    """
+    """One analyst's curator, and what it remembers, as the ledger says."""
 
     def __init__(
         self, analyst: Analyst, table: Held, facts: PublicFacts, ledger: LedgerFile
@@ -77,10 +70,10 @@ class Account:
         self._curator = Curator(
             table, facts.claim, cap=analyst.budget, policies=facts.policies, words=SystemEntropy()
         )
+        self._budget = analyst.budget
         self._batches, self._answers, spent = ledger.totals(analyst)
         if self._answers:
             self._curator.restore(self._answers, [Spend(self._answers, spent)])
-        self._budget = analyst.budget
         for keys, firsts in ledger.remembered(analyst):
             self._curator.remember(keys, firsts)
 
@@ -90,13 +83,7 @@ class Account:
         return Statement(self._budget, self._curator.ledger.spent, self._batches, self._answers)
 
     def answer(self, batch: QueryBatch) -> Release:
-        """Draw and charge the answers to a batch, or refuse it whole.
-
-        Raises:
-            QueryError: Boxes of one question overlap.
-            BudgetError: The batch carries no usable privacy budget.
-            BudgetSpent: The budget or the number of answers would be passed.
-        """
+        """Draw and charge the answers to a batch, or refuse it whole, as `Curator.release` does."""
         drawn = self._curator.release(batch)
         self._batches += 1
         self._answers += batch.queries

@@ -13,8 +13,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -119,12 +118,8 @@ class LedgerFile:
     def admit(self, name: str, seal: bytes, budget: Fraction) -> None:
         """Add an analyst."""
         with self._transaction():
-            self._asked(
-                "INSERT INTO analysts (name, seal, budget) VALUES (?, ?, ?)",
-                name,
-                seal,
-                str(budget),
-            )
+            columns = "INSERT INTO analysts (name, seal, budget) VALUES (?, ?, ?)"
+            self._asked(columns, name, seal, str(budget))
 
     def reseal(self, name: str, seal: bytes) -> None:
         """Give an analyst another token; the old one is worth nothing from now on."""
@@ -133,12 +128,8 @@ class LedgerFile:
 
     def find(self, analyst: Analyst, key: str) -> tuple[bytes, Release] | None:
         """Return the digest and the answers of the batch under a key, if there is one."""
-        rows = self._asked(
-            "SELECT digest, answers, cost FROM batches WHERE analyst = ? AND key = ?",
-            analyst.number,
-            key,
-        )
-        for digest, answers, cost in rows:
+        wanted = "SELECT digest, answers, cost FROM batches WHERE analyst = ? AND key = ?"
+        for digest, answers, cost in self._asked(wanted, analyst.number, key):
             return digest, Release(unpacked(answers), Fraction(cost))
         return None
 
@@ -151,17 +142,12 @@ class LedgerFile:
         remembered = None
         if drawn.keys is not None and drawn.firsts is not None:
             remembered = drawn.keys.astype("<u8").tobytes() + drawn.firsts.astype("<f8").tobytes()
+        what = (len(drawn.values), str(drawn.cost), packed(drawn.values), remembered)
         with self._transaction():
             self._asked(
                 "INSERT INTO batches (analyst, key, digest, queries, cost, answers, remembered) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                analyst.number,
-                key,
-                digest,
-                len(drawn.values),
-                str(drawn.cost),
-                packed(drawn.values),
-                remembered,
+                *(analyst.number, key, digest, *what),
             )
 
     def totals(self, analyst: Analyst) -> tuple[int, int, Fraction]:
@@ -205,27 +191,17 @@ class LedgerFile:
         except sqlite3.Error as error:
             raise _problem(self.path, error) from None
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _Transaction:
-    """Everything inside is kept, or nothing of it."""
-
-    ledger: LedgerFile
-
-    def __enter__(self) -> None:
-        self.ledger._asked("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Keep everything that is done inside, or nothing of it."""
+        self._asked("BEGIN IMMEDIATE")
         try:
-            if kind is None:
-                self.ledger._asked("COMMIT")
+            yield
+            self._asked("COMMIT")
         finally:
-            if self.ledger._base.in_transaction:
+            if self._base.in_transaction:
                 with suppress(sqlite3.Error):
-                    self.ledger._base.execute("ROLLBACK")
+                    self._base.execute("ROLLBACK")
 
 
 def _make(path: Path) -> bool:

@@ -91,9 +91,7 @@ class Dataset:
 
     def sample(self, rows: npt.ArrayLike) -> Dataset:
         """Return a table of the given rows only, counted from zero or as a mask."""
-        chosen = np.asfortranarray(self.codes[np.asarray(rows)])
-        chosen.flags.writeable = False
-        return Dataset(self.schema, chosen)
+        return Dataset(self.schema, self.codes[np.asarray(rows)])
 
     def digest(self) -> str:
         """Return a fingerprint of the columns' names and all codes."""
@@ -127,6 +125,13 @@ def _writable(array: npt.NDArray[Any]) -> bool:
     return False
 
 
+def bounds_of(attribute: Attribute) -> tuple[int, int]:
+    """Return the lowest and the highest code that an attribute allows."""
+    if attribute.lower is None or attribute.upper is None:
+        return -LIMIT + 1, LIMIT - 1
+    return attribute.lower, attribute.upper
+
+
 def _check(attribute: Attribute, column: Codes) -> None:
     """Refuse a column with a code that its attribute does not allow."""
     gap = column == MISSING
@@ -135,12 +140,12 @@ def _check(attribute: Attribute, column: Codes) -> None:
             f"row {int(gap.argmax()) + 1} of column {attribute.name!r} has no value, and the "
             "schema allows none to be missing: set missing = true for this attribute in the schema"
         )
-    lower, upper, advice = -LIMIT + 1, LIMIT - 1, "use a coarser step in the schema"
-    if attribute.lower is not None and attribute.upper is not None:
-        lower, upper = attribute.lower, attribute.upper
-        advice = "widen the bounds (or the list of values) of this attribute in the schema"
+    lower, upper = bounds_of(attribute)
     outside = ((column < lower) | (column > upper)) & ~gap
     if outside.any():
+        advice = "widen the bounds (or the list of values) of this attribute in the schema"
+        if attribute.lower is None:
+            advice = "use a coarser step in the schema"
         raise DataError(
             f"row {int(outside.argmax()) + 1} of column {attribute.name!r} lies outside the "
             f"bounds of the schema: {advice}, or correct the row"

@@ -32,14 +32,8 @@ def draft_schema(
 ) -> Schema:
     """Return a schema that fits a table, with roomy bounds for editing.
 
-    A column of numbers that are too large to be counted becomes a list of categories.
-
-    Args:
-        source: As in `thinveil.curator.tables.files.load`, like the other arguments.
-        separator: What stands between two fields of a text file; None finds it out.
-        quote: The quotation mark of a text file; empty where there is none.
-        encoding: The encoding of a text file.
-        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+    All arguments are those of `thinveil.load`. A column of numbers that are too large to be
+    counted becomes a list of categories.
 
     Raises:
         DataError: The table cannot be read.

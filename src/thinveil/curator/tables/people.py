@@ -110,17 +110,16 @@ def people(records: int = 2000, seed: int = 2024) -> Dataset:
     dice, wide = _Dice(seed), 2**40
     draws = [dice.below(wide, records) for _ in range(9)]
     names = ("age", "postcode", "job", "salary", "diagnosis", "insured", "admitted", "ward")
-    rows = [_person(*each) for each in zip(*draws, strict=True)]
+    rows = [_person(each) for each in zip(*draws, strict=True)]
     columns = [
         _column(name, texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True)
     ]
     return code(columns, infer(columns, MISSING_TEXTS), MISSING_TEXTS)
 
 
-def _person(
-    group: int, years: int, home: int, work: int, pay: int, ill: int, cover: int, day: int, gap: int
-) -> tuple[str, ...]:
+def _person(draws: tuple[int, ...]) -> tuple[str, ...]:
     """Make up one person from nine draws."""
+    group, years, home, work, pay, ill, cover, day, gap = draws
     generation = _pick(_AGES, group)
     age = generation * 13 + years % 13
     job, salary, insured = _work(age, work, pay)
