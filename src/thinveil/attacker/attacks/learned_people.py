@@ -9,6 +9,7 @@ records fit somebody, their values are counted.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -151,16 +152,15 @@ def _boxes(crowd: Crowd, people: Codes, threshold: Codes, offsets: Codes | None)
     box = np.repeat(np.arange(len(boxes)), [len(each) for each in boxes])
     place = np.array([place for each in boxes for place in each], np.int64)
     ends = np.array([ends for each in boxes for ends in each.values()], np.int64)
-    low, high = crowd.codes(place, ends[:, 0], ends[:, 1])
-    columns = np.array([axis.column for axis in crowd.axes], np.int64)
-    cells, cell, column = crowd.cells, people, columns[place]
+    column, low, high = crowd.codes(place, ends[:, 0], ends[:, 1])
+    cells, cell = crowd.cells, people
     if len(box) > len(boxes):
-        used, narrowed = np.unique(place, return_inverse=True)
+        _, used, narrowed = np.unique(place, return_index=True, return_inverse=True)
         lows = np.full((len(boxes), len(used)), MISSING)
         highs = np.full((len(boxes), len(used)), INFINITE)
         lows[box, narrowed], highs[box, narrowed] = low, high
         cells = Cells(
-            (*cells.columns, *columns[used].tolist()),
+            (*cells.columns, *column[used].tolist()),
             np.hstack([cells.low[people], lows]),
             np.hstack([cells.high[people], highs]),
         )
@@ -173,40 +173,42 @@ def _boxes(crowd: Crowd, people: Codes, threshold: Codes, offsets: Codes | None)
 # -- several records that fit one person --------------------------------------------------
 
 
+@dataclass(slots=True)
+class _Part:
+    """An attribute of a person whom several records fit, and what was found of it."""
+
+    person: int
+    place: int
+    held: bool  # whether the user's bounds hold
+    left: int  # records without a value
+    values: Values = field(default_factory=list)
+    bits: float = 0.0
+
+
 class _Matching(Splits):
-    """Splits what several records that fit one person may have; an owner is an attribute of one."""
+    """Splits what several records that fit one person may have; an owner is one of the parts."""
 
     def __init__(self, crowd: Crowd) -> None:
         super().__init__(crowd.rules)
         self._crowd = crowd
         self.believed = Believed(crowd.lessons)
-        self.whose: list[tuple[int, int, bool]] = []  # person, attribute, whether bounds held
-        self._values: list[Values] = []
-        self._told: list[float] = []
-        self._left: list[int] = []
+        self.parts: list[_Part] = []
         self.over: list[int] = []
 
     def begin(self, person: int, place: int, bounds: Range | None, held: bool) -> None:
-        """Add an attribute of a person whom several records fit."""
+        """Add an attribute of a person."""
         domain, size = self._crowd.domains[place], self._crowd.matched[person].matches or 0
         low, high = bounds if bounds is not None and held else (domain.first, domain.high)
-        owner = np.array([len(self.whose)])
-        self.whose.append((person, place, held))
-        self._values.append([])
-        self._told.append(0.0)
-        self._left.append(size)
-        self.add(owner, np.array([low]), np.array([high]), np.array([size]))
+        self.parts.append(_Part(person, place, held, size))
+        node = len(self.parts) - 1, low, high, size
+        self.add(*(np.array([each]) for each in node))
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Cut where half of what is believed of anybody lies on either side."""
         cuts = []
-        for owner, low, high in zip(
-            self.owner[nodes].tolist(),
-            self.first[nodes].tolist(),
-            self.end[nodes].tolist(),
-            strict=True,
-        ):
-            place = self.whose[owner][1]
+        spans = np.column_stack([self.owner[nodes], self.first[nodes], self.end[nodes]])
+        for owner, low, high in spans.tolist():
+            place = self.parts[owner].place
             below = self.believed.plain[place]
             cuts.append(self.believed.densities[place].cut(below, low, high))
         cut = np.array([each for each, _ in cuts], np.int64)
@@ -217,23 +219,19 @@ class _Matching(Splits):
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes to their owners."""
         for owner, told in zip(self.owner[nodes].tolist(), bits.tolist(), strict=True):
-            self._told[owner] += told
+            self.parts[owner].bits += told
 
     def settle(self, nodes: Codes) -> None:
         """Note values with their counts."""
-        for owner, place, size in zip(
-            self.owner[nodes].tolist(),
-            self.first[nodes].tolist(),
-            self.size[nodes].tolist(),
-            strict=True,
-        ):
-            self._values[owner].append((place, size))
-            self._left[owner] -= size
-            if not self._left[owner]:
-                person, attribute, held = self.whose[owner]
-                values = sorted(self._values[owner])
-                self._crowd.note(person, attribute, values, self._told[owner], held)
-                self.over.append(person)
+        values = np.column_stack([self.owner[nodes], self.first[nodes], self.size[nodes]])
+        for owner, value, size in values.tolist():
+            part = self.parts[owner]
+            part.values.append((value, size))
+            part.left -= size
+            if not part.left:
+                found = sorted(part.values)
+                self._crowd.note(part.person, part.place, found, part.bits, part.held)
+                self.over.append(part.person)
 
 
 def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
@@ -244,7 +242,6 @@ def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
         return
     held = yield from _checked(facts, crowd, care)
     splits = _Matching(crowd)
-    column = np.array([axis.column for axis in crowd.axes], np.int64)
     while waves.waiting or splits.waiting:
         wave = waves.begin()
         if wave:
@@ -254,13 +251,11 @@ def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
                 splits.begin(person, place, bounds, held.get((person, place), True))
         if splits.waiting:
             nodes, threshold = splits.questions()
-            person, place, _ = np.array([splits.whose[owner] for owner in splits.owner[nodes]]).T
-            low, high = crowd.codes(place, splits.first[nodes], splits.cut[nodes])
-            batch = QueryBatch(
-                crowd.cells, person, column[place], low, high, threshold, about=crowd.about()
-            )
-            zone = yield from zones_of(facts, batch, care)
-            splits.learn(zone)
+            asked = [splits.parts[owner] for owner in splits.owner[nodes].tolist()]
+            person, place = np.array([(part.person, part.place) for part in asked]).T
+            box = crowd.codes(place, splits.first[nodes], splits.cut[nodes])
+            batch = QueryBatch(crowd.cells, person, *box, threshold, about=crowd.about())
+            splits.learn((yield from zones_of(facts, batch, care)))
         over, splits.over = splits.over, []
         for person in dict.fromkeys(over):
             if len(crowd.found[person]) == len(crowd.axes):

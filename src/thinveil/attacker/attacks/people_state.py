@@ -108,12 +108,13 @@ class Crowd:
             for step, many in self.found[row][place][0]:
                 self.lessons.seen[place] += [domain.place(step)] * many
 
-    def codes(self, place: Codes, low: Codes, high: Codes) -> tuple[Codes, Codes]:
-        """Return ranges of places of attributes as codes."""
-        first = np.array([domain.low for domain in self.domains], np.int64)
-        width = np.array([axis.width for axis in self.axes], np.int64)
-        low = np.where(low < first[place], MISSING, low)
-        return scaled(low, width[place]), scaled(high, width[place])
+    def codes(self, place: Codes, low: Codes, high: Codes) -> tuple[Codes, Codes, Codes]:
+        """Return ranges of places of attributes as columns and codes."""
+        kinds = [(axis.column, axis.width) for axis in self.axes]
+        column, width = np.array(kinds, np.int64)[place].T
+        first = np.array([domain.low for domain in self.domains], np.int64)[place]
+        low = np.where(low < first, MISSING, low)
+        return column, scaled(low, width), scaled(high, width)
 
     def so_far(self) -> PeopleFound:
         """Return what is known about everybody."""
