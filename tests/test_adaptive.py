@@ -31,7 +31,7 @@ from thinveil.language.claims import claim_named, idp, unprotected
 from thinveil.language.compiling import compiled
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from thinveil.verdicts.verdict import Verdict
-from worlds import Watched, World, attack_with, boxes_of, examples, table_truth, worlds
+from worlds import Watched, World, attack_with, boxes_of, examples, table_truth, wished, worlds
 
 LEARNING: Final = ("adaptive", "thrifty")
 SETTINGS: Final = (("idp", 1), ("idp", 3), ("unprotected", 1))
@@ -386,7 +386,7 @@ def test_questions_are_bounded_by_bits_and_by_those_without_protection(
 def by_stage(data: Dataset, claim: Any, order: Any = (), thrift: Thrift | None = None) -> Any:
     """Return questions by the first word of what they are about and by column, and the run."""
     target = Watched(Curator(data, claim))
-    ended = attack_with(adaptive.table(target.facts, order, thrift=thrift), target)
+    ended = attack_with(wished(adaptive.table, target.facts, order=order, thrift=thrift), target)
     questions: Multiset[tuple[str, int]] = Multiset()
     for batch in target.batches:
         for union in boxes_of(batch):
@@ -505,7 +505,7 @@ PEOPLE: Final = thinveil.people(20)
 def asked_of(data: Dataset, claim: Any, thrift: Thrift | None, seed: int = 0) -> list[bytes]:
     """Return digests of all batches."""
     target = Watched(Curator(data, claim, seed=seed))
-    attack_with(adaptive.table(target.facts, thrift=thrift), target)
+    attack_with(wished(adaptive.table, target.facts, thrift=thrift), target)
     return [batch.stamped(("run", 1), 1e-10).digest() for batch in target.batches]
 
 
@@ -533,7 +533,7 @@ def test_noise_does_not_change_what_is_asked(claim: Any, thrift: Any) -> None:
 def test_no_question_is_asked_twice(thrift: Any, world: World) -> None:
     """Beyond the search for bounds, that is, which is the one of the published attack."""
     target = Watched(world.curator())
-    attack_with(adaptive.table(target.facts, thrift=thrift), target)
+    attack_with(wished(adaptive.table, target.facts, thrift=thrift), target)
     questions = [
         (tuple(sorted(tuple(sorted(box.items())) for box in union)), b)
         for batch in target.batches

@@ -46,6 +46,7 @@ from worlds import (
     shell,
     table_truth,
     values_of,
+    wished,
     worlds,
 )
 
@@ -85,7 +86,7 @@ def table_attack(
     if not strategy.attacks:
         return shell("dataset", facts, strategy, order=order, widths=widths, force=True)
     thrift = draw(thrifts()) if strategy is THRIFTY else None
-    return adaptive.table(facts, order, widths, thrift=thrift)
+    return wished(adaptive.table, facts, order=order, widths=widths, thrift=thrift)
 
 
 def columns_attack(
@@ -93,7 +94,7 @@ def columns_attack(
 ) -> Any:
     """The attack on columns that goes with a strategy."""
     if strategy.attacks:
-        return adaptive.columns(facts, wanted, widths)
+        return wished(adaptive.columns, facts, columns=wanted, widths=widths)
     return shell("column", facts, strategy, columns=wanted, widths=widths, force=True)
 
 

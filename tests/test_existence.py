@@ -43,6 +43,7 @@ from worlds import (
     schedule_for,
     shell,
     values_of,
+    wished,
     worlds,
 )
 
@@ -106,7 +107,7 @@ def test_the_distinct_records_of_a_table(world: World, data: st.DataObject) -> N
     schema = world.dataset.schema
     widths = widths_for(data.draw, schema)
     order = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True))
-    found = attacked(presence.table(world.facts, order, widths), world)
+    found = attacked(wished(presence.table, world.facts, order=order, widths=widths), world)
     if found is None:
         return
     assert found.distinct
@@ -130,7 +131,7 @@ def test_what_is_found_so_far_exists(world: World) -> None:
             looks.append((batch.about.done, batch.about.so_far()))
             return super().answer(batch)
 
-    attack_with(presence.table(world.facts), Looking(world.curator()))
+    attack_with(wished(presence.table, world.facts), Looking(world.curator()))
     for done, found in looks:
         assert 0 <= done <= 1
         for known in range(len(found.columns) + 1):
@@ -145,7 +146,7 @@ def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> No
     schema = world.dataset.schema
     widths = widths_for(data.draw, schema)
     wanted = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True, min_size=1))
-    found = attacked(presence.columns(world.facts, wanted, widths), world)
+    found = attacked(wished(presence.columns, world.facts, columns=wanted, widths=widths), world)
     if found is None:
         return
     assert [each.column for each in found.columns] == wanted
@@ -313,7 +314,7 @@ def test_cuts_become_finer_and_end() -> None:
 @pytest.mark.parametrize("values", [[5, 6], [LIMIT - 1, LIMIT - 2**57], [-3, -3, -4], [0, 10**15]])
 def test_a_cut_is_found_without_bounds(claim: Claim, values: list[int]) -> None:
     world = World(one_column(values), claim)
-    found = attacked(presence.columns(world.facts, [0]), world)
+    found = attacked(wished(presence.columns, world.facts, columns=[0]), world)
     assert found.columns[0].values == [(value, 1) for value in sorted(set(values))]
 
 
@@ -324,11 +325,13 @@ def test_a_cut_between_two_values_of_one_coarse_step(claim: Claim) -> None:
     for rows in ([[41, 7], [48, 7]], [[41, 7], [48, 80]], [[3, 3]] * 4 + [[4, 3]]):
         world = World(Dataset(schema, np.array(rows)), claim)
         widths = {0: 10, 1: 10}
-        found = attacked(presence.table(world.facts, widths=widths), world)
+        found = attacked(wished(presence.table, world.facts, widths=widths), world)
         truth = distinct(rows, found.columns, found.widths)
         assert {tuple(row) for row in found.codes.tolist()} == truth
         assert len(found.codes) == len(truth)
-        columns = attacked(presence.columns(world.facts, [0, 1], widths), world)
+        columns = attacked(
+            wished(presence.columns, world.facts, columns=[0, 1], widths=widths), world
+        )
         for each in columns.columns:
             values = distinct(rows, [each.column], [10])
             assert each.values == [(value, 1) for (value,) in sorted(values)]
@@ -350,7 +353,7 @@ def test_a_range_that_holds_every_record_is_not_taken_for_an_empty_one(claim: Cl
 def test_all_records_are_equal(claim: Claim, records: int) -> None:
     schema = Schema((Grid("x", lower=-3, upper=40), Categories("c", ("a", "b", "c"), True)))
     world = World(Dataset(schema, np.array([[17, 1]] * records)), claim)
-    ended = run(presence.table(world.facts), world.curator(), schedule_for(claim))
+    ended = run(wished(presence.table, world.facts), world.curator(), schedule_for(claim))
     if claim.hides_direction:
         assert ended.ending == "undecided"
         assert "all records look equal" in ended.reason
@@ -365,7 +368,7 @@ def test_all_records_are_equal(claim: Claim, records: int) -> None:
 def test_all_values_are_missing(claim: Claim) -> None:
     schema = Schema((Grid("x", missing=True), Categories("none", (), True)))
     world = World(Dataset(schema, np.full((3, 2), MISSING)), claim)
-    found = attacked(presence.table(world.facts), world)
+    found = attacked(wished(presence.table, world.facts), world)
     assert claim.hides_direction == (found is None)
     if found is not None:
         assert found.codes.tolist() == [[MISSING, MISSING]]
@@ -377,7 +380,7 @@ def test_many_duplicates_count_once(claim: Claim) -> None:
     schema = Schema((Grid("x", lower=0, upper=30, missing=True), Grid("y")))
     rows = np.array([[3, -5], [3, 900], [MISSING, -5], [30, 0], [30, 1]])
     world = World(Dataset(schema, rows[rng.integers(0, 5, 200)]), claim)
-    found = attacked(presence.table(world.facts), world)
+    found = attacked(wished(presence.table, world.facts), world)
     assert {tuple(row) for row in found.codes.tolist()} == {
         tuple(row[column] for column in found.columns) for row in rows.tolist()
     }
@@ -394,7 +397,7 @@ def test_questions_are_bounded_by_the_bits_of_what_exists(claim: Claim) -> None:
     rows = np.column_stack([rng.integers(0, 256, 60), rng.integers(0, 1024, 60)])
     world = World(Dataset(schema, rows), claim)
     target = Watched(world.curator())
-    attack_with(presence.table(world.facts, order=[0, 1]), target)
+    attack_with(wished(presence.table, world.facts, order=[0, 1]), target)
     asked = {
         (batch.cells.digest, *each)
         for batch in target.batches
@@ -410,7 +413,7 @@ def test_the_planned_error_is_kept(name: str) -> None:
     world = World(one_column([3, 3, 5, 11, 12, 12, 15], lower=0, upper=15), claim)
     care = Care(error=0.5, expected=10)
     curator = world.curator()
-    ended = attack_with(presence.table(world.facts, care=care), curator)
+    ended = attack_with(wished(presence.table, world.facts, care=care), curator)
     assert 0 < ended.meter.risk <= care.risk < 0.5
     assert drawn(curator) == ended.meter.queries
 
@@ -423,7 +426,7 @@ def test_a_cache_is_talked_round_or_refused(name: str) -> None:
         np.array([[3, 1], [3, -2], [11, 5], [12, 5], [12, 5]]),
     )
     curator = Curator(data, claim, policies=Policies(cache=True))
-    ended = attack_with(presence.table(curator.facts), curator)
+    ended = attack_with(wished(presence.table, curator.facts), curator)
     assert {tuple(row) for row in ended.found.codes.tolist()} == {
         tuple(row[column] for column in ended.found.columns) for row in data.codes.tolist()
     }
@@ -437,7 +440,7 @@ def test_a_cache_is_talked_round_or_refused(name: str) -> None:
         data, claim_named("bdp", universe="bounded", post="binary"), policies=Policies(cache=True)
     )
     with pytest.raises(UsageError, match="caches"):
-        attack_with(presence.table(bounded.facts), bounded)
+        attack_with(wished(presence.table, bounded.facts), bounded)
 
 
 def test_a_target_that_hides_records_is_found_out() -> None:
@@ -447,7 +450,7 @@ def test_a_target_that_hides_records_is_found_out() -> None:
         def answer(self, batch: Any) -> Any:
             return np.full(batch.queries, 0.3)
 
-    ended = run(presence.columns(Hiding.facts, [0]), Hiding(), schedule_for(bdp()))
+    ended = run(wished(presence.columns, Hiding.facts, columns=[0]), Hiding(), schedule_for(bdp()))
     assert ended.ending == "target"
     assert "outside every range" in ended.reason
 

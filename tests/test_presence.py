@@ -24,17 +24,33 @@ from thinveil.attacker.attacks import distinct_searches as existence
 from thinveil.attacker.attacks import distinct_table as presence
 from thinveil.attacker.attacks.table import in_order
 from thinveil.attacker.engines.group_testing import Pools
+from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.terms import axes_of
 from thinveil.auditing.driver import Run, run
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, bdp
+from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
-from worlds import Watched, World, attack_with, boxes_of, domain_of, rows_of, schedule_for, worlds
+from worlds import (
+    Watched,
+    World,
+    attack_with,
+    boxes_of,
+    domain_of,
+    rows_of,
+    schedule_for,
+    wished,
+    worlds,
+)
 
 FORMS = {"adaptive": False, "thrifty": True}
 every_form = pytest.mark.parametrize("thrifty", FORMS.values(), ids=FORMS)
+
+
+def table(facts: PublicFacts, thrifty: bool = False, **given: Any) -> Any:
+    return wished(presence.table, facts, thrift=Thrift() if thrifty else None, **given)
 
 
 def attacked(attack: Any, world: World) -> Any:
@@ -93,7 +109,7 @@ def test_the_distinct_records_of_a_table(world: World, thrifty: bool, data: st.D
     schema = world.dataset.schema
     widths = widths_for(data.draw, schema)
     order = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True))
-    found = attacked(presence.table(world.facts, order, widths, thrifty=thrifty), world)
+    found = attacked(table(world.facts, thrifty, order=order, widths=widths), world)
     if found is not None:
         check(found, world.dataset, widths)
         assert found.columns[: len(order)] == tuple(order) or world.claim.hides_direction
@@ -105,7 +121,7 @@ def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> No
     schema = world.dataset.schema
     widths = widths_for(data.draw, schema)
     wanted = data.draw(st.lists(st.sampled_from(range(len(schema))), unique=True, min_size=1))
-    found = attacked(presence.columns(world.facts, wanted, widths), world)
+    found = attacked(wished(presence.columns, world.facts, columns=wanted, widths=widths), world)
     if found is None:
         return
     assert [each.column for each in found.columns] == wanted
@@ -127,7 +143,7 @@ def test_what_is_found_so_far_exists(world: World, thrifty: bool) -> None:
             return super().answer(batch)
 
     target = Looking(world.curator())
-    attack = presence.table(world.facts, thrifty=thrifty)
+    attack = table(world.facts, thrifty)
     run(attack, target, schedule_for(world.claim))
     for done, found in looks:
         assert 0 <= done <= 1
@@ -166,9 +182,7 @@ def test_larger_tables(records: int, seed: int, thrifty: bool) -> None:
     data = mixed(records, seed, unique=seed == 2)
     for widths in ({}, {0: 5, 2: 10}):
         world = World(data, bdp())
-        check(
-            attacked(presence.table(world.facts, None, widths, None, thrifty), world), data, widths
-        )
+        check(attacked(table(world.facts, thrifty, widths=widths), world), data, widths)
 
 
 @every_form
@@ -176,7 +190,7 @@ def test_larger_tables(records: int, seed: int, thrifty: bool) -> None:
 def test_composed_mechanisms(claim: Claim, thrifty: bool) -> None:
     data = mixed(60, 1)
     world = World(data, claim)
-    found = attacked(presence.table(world.facts, widths={2: 10}, thrifty=thrifty), world)
+    found = attacked(table(world.facts, thrifty, widths={2: 10}), world)
     check(found, data, {2: 10})
 
 
@@ -186,7 +200,7 @@ def test_composed_mechanisms(claim: Claim, thrifty: bool) -> None:
 def test_all_records_are_equal(claim: Claim, records: int, thrifty: bool) -> None:
     schema = Schema((Grid("x", lower=-3, upper=40), Categories("c", ("a", "b", "c"), True)))
     world = World(Dataset(schema, np.array([[17, 1]] * records)), claim)
-    found = attacked(presence.table(world.facts, thrifty=thrifty), world)
+    found = attacked(table(world.facts, thrifty), world)
     assert claim.hides_direction == (found is None)
     if found is not None:
         check(found, world.dataset)
@@ -197,7 +211,7 @@ def test_all_records_are_equal(claim: Claim, records: int, thrifty: bool) -> Non
 def test_a_cache_is_talked_round(name: str, thrifty: bool) -> None:
     data = mixed(80, 1)
     curator = Curator(data, COMPOSED[name], policies=Policies(cache=True))
-    check(attack_with(presence.table(curator.facts, thrifty=thrifty), curator).found, data)
+    check(attack_with(table(curator.facts, thrifty), curator).found, data)
 
 
 # ---- how many questions
@@ -210,8 +224,8 @@ def asked(data: Dataset, attack: Callable[[Any], Any]) -> Run[Any]:
 def compared(data: Dataset) -> tuple[int, int, int]:
     """Return the answers that the thrifty form, the adaptive form and plain halving take."""
     return (
-        asked(data, lambda facts: presence.table(facts, thrifty=True)).meter.queries,
-        asked(data, presence.table).meter.queries,
+        asked(data, lambda facts: table(facts, True)).meter.queries,
+        asked(data, table).meter.queries,
         halving(data),
     )
 
@@ -263,7 +277,7 @@ def test_structured_tables_take_fewer_questions(seed: int) -> None:
 def test_unions_are_bounded(thrifty: bool) -> None:
     data = mixed(1500, 5)
     target = Watched(World(data, bdp()).curator())
-    attack_with(presence.table(target.facts, thrifty=thrifty), target)
+    attack_with(table(target.facts, thrifty), target)
     most = max(
         1 if batch.offsets is None else int(np.diff(batch.offsets).max())
         for batch in target.batches
@@ -318,5 +332,5 @@ TABLES = {"mixed": mixed(1500, 0), "uniform": uniform(1), "dense": dense(2)}
 @every_form
 @pytest.mark.parametrize("name", TABLES)
 def test_frozen_counts(name: str, thrifty: bool) -> None:
-    meter = asked(TABLES[name], lambda facts: presence.table(facts, thrifty=thrifty)).meter
+    meter = asked(TABLES[name], lambda facts: table(facts, thrifty)).meter
     assert (meter.queries, meter.rounds) == FROZEN[name][0 if thrifty else 1]

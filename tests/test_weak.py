@@ -21,7 +21,7 @@ from thinveil.language.compiling import compiled
 from thinveil.language.policies import Policies
 from thinveil.language.queries import About, Cells
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
-from worlds import shell
+from worlds import shell, wished
 
 TINY = Fixed(Fraction(1, 10**10))
 MECHANISMS = ("idp-integer", "idp-binary", "idp-noisy")
@@ -93,7 +93,7 @@ def test_recovers_random_tables(mechanism, thrift):
         universe = "bounded" if bounded and seed % 2 else "unbounded"
         curator = Curator(data, claim_named(mechanism, k, universe), seed=seed)
         care = Care()
-        attack = weak.table(curator.facts, care=care, thrift=thrift)
+        attack = wished(weak.table, curator.facts, care, thrift=thrift)
         ran = run(attack, curator, TINY)
         assert ran.ending == "complete", (seed, ran.reason)
         assert is_exact(ran.found, data), seed
@@ -118,7 +118,7 @@ def test_fewer_answers_than_posterior_where_there_is_structure(mechanism, thrift
         data = with_structure(np.random.default_rng(seed), n)
 
         curator = Curator(data, claim_named(mechanism, 1), seed=0)
-        attack = weak.table(curator.facts, thrift=thrift)
+        attack = wished(weak.table, curator.facts, thrift=thrift)
         ran = run(attack, curator, TINY)
         assert is_exact(ran.found, data)
         mine, theirs = ran.meter.queries, asked_by_posterior(mechanism, seed, n)
@@ -129,7 +129,7 @@ def test_cached_answers_do_not_mislead_it():
     data = with_structure(np.random.default_rng(3), 30)
     for thrift in (None, THRIFT):
         curator = Curator(data, claim_named("idp-binary", 1), seed=0, policies=Policies(cache=True))
-        ran = run(weak.table(curator.facts, thrift=thrift), curator, TINY)
+        ran = run(wished(weak.table, curator.facts, thrift=thrift), curator, TINY)
         assert ran.ending == "complete"
         assert is_exact(ran.found, data)
 

@@ -385,3 +385,9 @@ def shell(
     """Return an attack as any engine carries it out, by the engine of a strategy."""
     given = {key: value for key, value in wish.items() if value is not None}
     return SHELLS[name](strategy.engine(facts, care), Wish(**given))
+
+
+def wished(attack: Any, facts: PublicFacts, care: Care | None = None, **given: Any) -> Any:
+    """Return an attack of its own, as `Strategy.attack` does; what is None is as usual."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return attack(facts, care or Care(), Wish(**chosen))

@@ -89,28 +89,19 @@ def _weakly(facts: PublicFacts, care: Care) -> bool:
 
 def _learned_table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
     how = noisy_table.table if _weakly(facts, care) else learned_table.table
-    return how(facts, wish.order, wish.widths, care, wish.thrift)
+    return how(facts, care, wish)
 
 
 def _learned_columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
     if _weakly(facts, care):  # nothing can be learned from one column to the next
         return table.columns(_posterior(facts, care), wish)
-    return learned_table.columns(facts, wish.columns, wish.widths, care, wish.thrift)
+    return learned_table.columns(facts, care, wish)
 
 
 def _learned_people(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
     if _weakly(facts, care):  # carrying evidence saves more than learning
         return people.attributes(_posterior(facts, care), wish)
     return learned_people.attributes(facts, care, wish)
-
-
-def _distinct_table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
-    unions = wish.thrift is not None and not wish.thrift.boxes_only
-    return distinct_table.table(facts, wish.order, wish.widths, care, thrifty=unions)
-
-
-def _distinct_columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
-    return distinct_table.columns(facts, wish.columns, wish.widths, care)
 
 
 # -- strategies ----------------------------------------------------------------------------
@@ -134,8 +125,8 @@ def _learning(name: str) -> Strategy:
             ("zones", "dataset"): _learned_table,
             ("zones", "column"): _learned_columns,
             ("zones", "attribute"): _learned_people,
-            ("presence", "dataset"): _distinct_table,
-            ("presence", "column"): _distinct_columns,
+            ("presence", "dataset"): distinct_table.table,
+            ("presence", "column"): distinct_table.columns,
         },
         {"law": "posterior"},
     )

@@ -22,7 +22,7 @@ from thinveil.attacker.attacks.distinct_searches import limited, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.learned_table import least_telling_first
-from thinveil.attacker.attacks.table import column_found, nothing_of
+from thinveil.attacker.attacks.table import Wish, column_found, nothing_of
 from thinveil.attacker.attacks.witness_cut import Cut, find_cut
 from thinveil.attacker.beliefs.arrays import LEVELS, summed
 from thinveil.attacker.engines.group_testing import Pools
@@ -100,42 +100,28 @@ class _Known:
         return replace(found, codes=rows[:, :-1], known=rows[:, -1], counts=one)
 
 
-def table(
-    facts: PublicFacts,
-    order: Sequence[int] | None = None,
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-    thrifty: bool = False,
-) -> Attack[TableFound]:
-    """Find the distinct records of a table, learning what is likely on the way.
-
-    Args:
-        facts: What is public.
-        order: Columns to begin with, where the user wants a say.
-        widths: A coarser precision for some columns.
-        care: How sure decisions must be, where single answers do not tell.
-        thrifty: Whether to ask about many groups at once, if the curator's cache lets us.
-    """
-    care = care or Care()
-    nothing = nothing_of(facts, widths)
+def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
+    """Find the distinct records of a table, learning what is likely on the way."""
+    nothing = nothing_of(facts, wish.widths)
+    unions = wish.thrift is not None and not wish.thrift.boxes_only
     if facts.policies.cache and not facts.claim.reads_exactly:
-        thrifty = False  # new words are found for single boxes only (`rephrasing.varied`)
-    axes, cut = yield from _begun(facts, axes_of(facts, widths), care, lambda: nothing)
+        unions = False  # new words are found for single boxes only (`rephrasing.varied`)
+    axes, cut = yield from _begun(facts, axes_of(facts, wish.widths), care, lambda: nothing)
     known = yield from domains(
         facts, axes, cut, care, lambda _, done: About("values", 0.1 * done, lambda: nothing)
     )
     pilot = About("what is frequent", 0.1, lambda: nothing)
     seen = yield from _pilot(facts, known, care, pilot)
     bits = {column: entropy(mine) for column, mine in seen.items()}
-    axes = least_telling_first(axes, order, bits)
+    axes = least_telling_first(axes, wish.order, bits)
     if cut is not None:  # the column that splits the table comes first
         axes.sort(key=lambda axis: axis.column != cut.column)
     by_column = {each.axis.column: each for each in known}
     ordered = [by_column[axis.column] for axis in axes]
     records = _Known(ordered, facts.records, cut)
     for domain in ordered[1:]:
-        stage = records.stage(domain, seen[domain.axis.column], thrifty)
-        yield from _search(facts, stage, records, care, thrifty)
+        stage = records.stage(domain, seen[domain.axis.column], unions)
+        yield from _search(facts, stage, records, care, unions)
         records.take(stage)
     return records.found()
 
@@ -151,16 +137,9 @@ def _begun(
     return axes, cut
 
 
-def columns(
-    facts: PublicFacts,
-    wanted: Sequence[int],
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-) -> Attack[ColumnsFound]:
+def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
     """Find the distinct values of columns, learning how dense they lie."""
-    care = care or Care()
-    axes = [axes_of(facts, widths)[each] for each in wanted]
-    axes, cut = yield from _begun(facts, axes, care, lambda: None)
+    axes, cut = yield from _begun(facts, wish.axes(facts), care, lambda: None)
     known = yield from domains(
         facts,
         axes,
@@ -247,17 +226,17 @@ def _pilot(
 
 
 def _search(
-    facts: PublicFacts, stage: Stage, known: _Known, care: Care, thrifty: bool
+    facts: PublicFacts, stage: Stage, known: _Known, care: Care, unions: bool
 ) -> Attack[None]:
     """Find one attribute in all groups."""
     cells, depth, of = known.cells(), known.groups.depth, len(facts.schema)
     label = f"attribute {depth + 1} of {of}: {facts.schema[stage.domain.axis.column].name}"
-    pools = Pools(MOST_BOXES // 2 if thrifty else 1)
+    pools = Pools(MOST_BOXES // 2 if unions else 1)
     while stage.running:
         pools.add(stage.advance())
         if not len(pools):
             continue
-        offsets, rows = pools.questions(stage.chance, known.side[stage.owner], thrifty)
+        offsets, rows = pools.questions(stage.chance, known.side[stage.owner], unions)
         if not len(rows):
             offsets, rows = pools.questions(stage.chance, known.side[stage.owner], False)
         (cell, column, low, high), sizes = _boxes(stage, rows)

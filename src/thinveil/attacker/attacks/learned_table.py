@@ -15,12 +15,12 @@ from functools import partial
 import numpy as np
 
 from thinveil.attacker.attacks.groups import Groups
-from thinveil.attacker.attacks.table import column_found, in_order, nothing_of
+from thinveil.attacker.attacks.table import Wish, column_found, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import levels
 from thinveil.attacker.engines.histograms import histograms
 from thinveil.attacker.engines.published import evenly
 from thinveil.attacker.engines.stages import Stage
-from thinveil.attacker.engines.unions import Thrift, ThriftyColumns, ThriftyStage
+from thinveil.attacker.engines.unions import ThriftyColumns, ThriftyStage
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
@@ -29,27 +29,12 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, QueryBatch
 
 
-def table(
-    facts: PublicFacts,
-    order: Sequence[int] | None = None,
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-    thrift: Thrift | None = None,
-) -> Attack[TableFound]:
-    """Reconstruct the whole table, learning what is likely on the way.
-
-    Args:
-        facts: What is public.
-        order: Columns to begin with, where the user wants a say.
-        widths: A coarser precision for some columns.
-        care: How sure decisions must be, where single answers do not tell.
-        thrift: How to ask about many groups at once; None asks about each by itself.
-    """
-    care = care or Care()
-    rules = Rules.of(facts)
-    nothing = nothing_of(facts, widths)
+def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
+    """Reconstruct the whole table, learning what is likely on the way."""
+    rules, thrift = Rules.of(facts), wish.thrift
+    nothing = nothing_of(facts, wish.widths)
     bounds = About("finding bounds", 0.0, lambda: nothing)
-    axes = yield from evenly(facts, care).limits(axes_of(facts, widths), bounds)
+    axes = yield from evenly(facts, care).limits(axes_of(facts, wish.widths), bounds)
     known = yield from histograms(
         facts,
         axes,
@@ -59,7 +44,7 @@ def table(
     )
     by_column = {each.axis.column: each for each in known}
     bits = {column: each.entropy for column, each in by_column.items()}
-    axes = least_telling_first(axes, order, bits)
+    axes = least_telling_first(axes, wish.order, bits)
     groups = Groups.whole(axes, [rules.n], bits=())
     for axis in axes:
         histogram = by_column[axis.column]
@@ -73,18 +58,11 @@ def table(
     return groups.table()
 
 
-def columns(
-    facts: PublicFacts,
-    wanted: Sequence[int],
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-    thrift: Thrift | None = None,
-) -> Attack[ColumnsFound]:
+def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself; they are searched side by side."""
-    care = care or Care()
-    axes = [axes_of(facts, widths)[column] for column in wanted]
-    axes = yield from evenly(facts, care).limits(axes, About("finding bounds"))
-    label = f"column {facts.schema[wanted[0]].name}" if len(wanted) == 1 else "columns"
+    thrift = wish.thrift
+    axes = yield from evenly(facts, care).limits(wish.axes(facts), About("finding bounds"))
+    label = f"column {facts.schema[axes[0].column].name}" if len(axes) == 1 else "columns"
 
     def so_far(values: Callable[[int], Values]) -> ColumnsFound:
         found = (column_found(axis, values(owner)) for owner, axis in enumerate(axes))
@@ -111,10 +89,10 @@ def columns(
 
 
 def least_telling_first(
-    axes: Sequence[Axis], order: Sequence[int] | None, bits: dict[int, float]
+    axes: Sequence[Axis], order: Sequence[int], bits: dict[int, float]
 ) -> list[Axis]:
     """Sort attributes as the user says, the rest by what their columns tell, least first."""
-    ordered, first = in_order(axes, order), len(order or ())
+    ordered, first = in_order(axes, order), len(order)
     return ordered[:first] + sorted(ordered[first:], key=lambda axis: bits[axis.column])
 
 

@@ -1,7 +1,7 @@
 """The adaptive attack where a single answer does not tell its zone.
 
 Each attribute is searched by carrying beliefs (`posterior`), which start from what was learned
-of the records found before (`outlook`). On the way everything is checked only in haste: that
+of the records found before (`good_turing`). On the way everything is checked only in haste: that
 every record is where it is thought to be is proved at the end, once for all its attributes.
 What cannot be proved is traced back to the last cell that surely holds it and searched again
 from there, with proofs. So the error bound rests on fresh answers alone.
@@ -19,14 +19,13 @@ import numpy as np
 from thinveil.attacker.attacks import learned_table
 from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
 from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
-from thinveil.attacker.attacks.table import in_order, nothing_of
+from thinveil.attacker.attacks.table import Wish, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import Triple, by_group
 from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.posterior.engine import Asking
 from thinveil.attacker.engines.posterior.searches import Searches
 from thinveil.attacker.engines.posterior.state import Manner
 from thinveil.attacker.engines.published import evenly
-from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.engines.waves import Waves, large, turns
 from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.likelihood import cut_up
@@ -52,37 +51,21 @@ _ALMOST: Final = 0.05  # the share of a wave that may still run when the next on
 _WIDEST: Final = 2**48  # the widest domain whose places are counted exactly by doubles
 
 
-def table(
-    facts: PublicFacts,
-    order: Sequence[int] | None = None,
-    widths: dict[int, int] | None = None,
-    care: Care | None = None,
-    thrift: Thrift | None = None,
-) -> Attack[TableFound]:
-    """Reconstruct the whole table from answers that tell little by themselves.
-
-    Args:
-        facts: What is public.
-        order: Columns to begin with, where the user wants a say.
-        widths: A coarser precision for some columns.
-        care: How sure decisions must be.
-        thrift: How to ask about many groups at once; None asks about each by itself.
-    """
-    care, claim = care or Care(), facts.claim
-    axes = axes_of(facts, widths)
-    proving = proved
+def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
+    """Reconstruct the whole table from answers that tell little by themselves."""
+    claim, thrift, proving = facts.claim, wish.thrift, proved
     if thrift is not None and not thrift.boxes_only and not facts.policies.cache:
         proving = proved_in_bulk
+    axes = axes_of(facts, wish.widths)
     if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
-        learned = partial(learned_table.table, facts, order, widths, thrift=thrift)
         prove = None if _constant(facts, axes) else partial(proving, facts, care=care)
-        found = yield from _hasty(facts, care, learned, prove)
+        found = yield from _hasty(facts, care, wish, prove)
         if found is not None:
             return found
-    nothing = nothing_of(facts, widths)
+    nothing = nothing_of(facts, wish.widths)
     bounds = About("finding bounds", 0.0, lambda: nothing)
     axes = yield from evenly(facts, care).limits(axes, bounds)
-    axes = in_order(axes, order)
+    axes = in_order(axes, wish.order)
     tree = Tree(axes, facts.records)
     patience = 1.0
     if thrift is not None and claim.hides_direction:
@@ -101,7 +84,7 @@ def table(
 def _hasty(
     facts: PublicFacts,
     care: Care,
-    learned: Callable[..., Attack[TableFound]],
+    wish: Wish,
     prove: Callable[..., Attack[Flags]] | None,
 ) -> Attack[TableFound | None]:
     """Search in haste and prove all records at the end; where that fails, search with care.
@@ -111,7 +94,7 @@ def _hasty(
     """
     quick = Care(_HASTE, care.most_repeats, 32 * facts.records * len(facts.schema))
     quick.empty = care.empty
-    attack = learned(care=quick)
+    attack = learned_table.table(facts, quick, wish)
     try:
         batch = next(attack)
         while True:
@@ -125,12 +108,12 @@ def _hasty(
     except StopIteration as stop:
         found: TableFound = stop.value
     except EvidenceError:
-        return (yield from learned(care=care))
+        return (yield from learned_table.table(facts, care, wish))
     if prove is None:
         return found
     claims = _claims(found.columns, found.codes, found.widths, found.counts)
     sure = yield from prove(claims, about=About("proving", 1.0, lambda: found))
-    return found if sure.all() else (yield from learned(care=care))
+    return found if sure.all() else (yield from learned_table.table(facts, care, wish))
 
 
 def _claims(
