@@ -9,7 +9,7 @@ cells are put together at random, several times over: they would have to meet ea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from thinveil.attacker.evidence.sequential import until_sure
 from thinveil.attacker.fixed_order import drawn
 from thinveil.attacker.terms import Attack
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Answers, Cells, Codes, Flags, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
 from thinveil.language.schema import MISSING
 
 MOST_BOXES: Final = 256
@@ -34,12 +34,7 @@ _DOUBTED: Final = -10.0  # nats at which a claim is given up
 class Claims:
     """Claims that cells, each narrowed to one value of a column, hold so many records.
 
-    Args:
-        cells: The cells, disjoint once they are narrowed.
-        column: The column.
-        code: For each cell, the value.
-        width: The precision of the column.
-        records: How many records each is claimed to hold, at least one.
+    Cells are disjoint once they are narrowed, and each is claimed to hold at least one record.
     """
 
     cells: Cells
@@ -144,47 +139,45 @@ def _tested(facts: PublicFacts, sets: _Sets, care: Care, about: About) -> Attack
     return right
 
 
+@dataclass(slots=True, eq=False)
 class _Proving:
     """One test for each of some sets, until it is proved or given up. Conforms to `Inquiry`."""
 
-    def __init__(
-        self,
-        facts: PublicFacts,
-        care: Care,
-        sets: _Sets,
-        test: Test,
-        nats: float,
-        asked: Codes,
-        about: About,
-    ) -> None:
-        self._facts, self._care, self._sets, self._about = facts, care, sets, about
-        self._test, self._nats, self._asked = test, nats, asked
-        self._epsilon = None if facts.claim.protected else 1.0
-        self._drawn = np.zeros(len(sets.sizes), np.int64)
-        self.led = np.zeros(len(sets.sizes))
+    facts: PublicFacts
+    care: Care
+    sets: _Sets
+    test: Test
+    nats: float
+    asked: Codes  # the sets that are neither
+    about: About
+    led: Floats = field(init=False)
+    drawn: Codes = field(init=False)
+    epsilon: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.led, self.drawn = np.zeros(len(self.test.yes)), np.zeros_like(self.test.yes)
+        self.epsilon = None if self.facts.claim.protected else 1.0
 
     @property
     def running(self) -> bool:
-        return len(self._asked) > 0
+        return len(self.asked) > 0
 
     def ask(self) -> QueryBatch:
-        asked, most = self._asked, self._care.most_repeats
-        test, drawn = self._test.some(asked), self._drawn[asked]
-        if (drawn >= most).any():
-            raise undecided(self._care)
-        paces, left = Paces(self._facts, self._epsilon), np.maximum(most - drawn, 1)
-        if self._epsilon is None:
-            repeats = np.minimum(paces.step, left)
-        else:
-            gap = self._nats - self.led[asked]
+        test, left = self.test.some(self.asked), self.care.most_repeats - self.drawn[self.asked]
+        if (left <= 0).any():
+            raise undecided(self.care)
+        paces = Paces(self.facts, self.epsilon)
+        repeats = np.minimum(paces.step, left)
+        if self.epsilon is not None:
+            gap = self.nats - self.led[self.asked]
             repeats = paces.answers(test, gap, max(1, paces.step // 2), left)
-        return self._sets.batch(asked, test.threshold, repeats, self._about)
+        return self.sets.batch(self.asked, test.threshold, repeats, self.about)
 
     def learn(self, batch: QueryBatch, answers: Answers) -> None:
-        asked, drawn = self._asked, np.broadcast_to(batch.repeats, batch.threshold.shape)
+        asked, drawn = self.asked, np.broadcast_to(batch.repeats, batch.threshold.shape)
         if answers.epsilon is not None:
-            self._epsilon = float(np.median(answers.epsilon))
-        self._drawn[asked] += drawn
-        self.led[asked] += self._test.some(asked).lead(self._facts, answers, drawn)
+            self.epsilon = float(np.median(answers.epsilon))
+        self.drawn[asked] += drawn
+        self.led[asked] += self.test.some(asked).lead(self.facts, answers, drawn)
         led = self.led[asked]
-        self._asked = asked[(led < self._nats) & (led > _DOUBTED)]
+        self.asked = asked[(led < self.nats) & (led > _DOUBTED)]

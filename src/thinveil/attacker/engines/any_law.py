@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from thinveil.attacker.doubling import doubled, within
-from thinveil.attacker.engines.decisions import EXACTLY, Book, Wanted, decided
+from thinveil.attacker.engines.decisions import EXACTLY, Book, Wanted
 from thinveil.attacker.engines.protocol import Cohorts, Hints, Look, in_turn
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.terms import Attack, Axis, Values, scaled
@@ -41,7 +41,7 @@ class AnyLaw:
                 "repeated; against a curator that caches them there is no attack here"
             )
         self.facts, self.care = facts, care
-        self._decide = partial(decided, facts, care, Book(facts))
+        self._decide = Book(facts, care).decided
 
     def check(self, axes: Sequence[Axis], groups: int) -> None:
         """Refuse nothing."""

@@ -60,15 +60,11 @@ class Wanted:
 
 
 class Book:
-    """What thresholds tell of counts, under one law and at one loss.
+    """What thresholds tell of counts, under one law and at one loss."""
 
-    Args:
-        facts: What is public.
-    """
-
-    def __init__(self, facts: PublicFacts) -> None:
-        self._claim, self._n = facts.claim, facts.records
-        self.epsilon = _USUAL
+    def __init__(self, facts: PublicFacts, care: Care) -> None:
+        self.facts, self.care, self.epsilon = facts, care, _USUAL
+        self._n = facts.records
         self._first: dict[tuple[int, int], tuple[int, float]] = {}
         around = np.unique(np.array([0, self._n // 2, self._n - 1]))
         cuts = facts.claim.sensitivity.breakpoints(around, self._n) - around[:, None]
@@ -76,18 +72,29 @@ class Book:
         near = np.argsort(np.abs(steps), kind="stable")[:_NEAREST]
         self._steps = np.concatenate([steps[near], steps[[0, -1]]])
 
-    def priced(self, epsilon: float) -> None:
+    def decided(
+        self, cells: Cells, wanted: Wanted, about: Callable[[float], About]
+    ) -> Attack[Codes]:
+        """Decide many counts side by side; return each count, or 1 and 0 for yes and no.
+
+        Raises:
+            Undecided: The law shows no usable difference.
+        """
+        deciding = _Deciding(self, cells, wanted, about)
+        yield from until_sure(self.facts, self.care, deciding)
+        return deciding.results
+
+    def priced(self, answers: Answers) -> None:
         """Take note of what answers cost."""
-        if epsilon != self.epsilon:
-            self.epsilon = epsilon
+        if answers.epsilon is not None and np.median(answers.epsilon) != self.epsilon:
+            self.epsilon = float(np.median(answers.epsilon))
             self._first.clear()
 
     def first(self, most: int, t: int) -> tuple[int, float]:
         """Return the threshold to begin with, and how much one answer there tells."""
-        known = self._first.get((most, t))
-        if known is None:
-            known = self._first[most, t] = self.best(_before(most, t), t)
-        return known
+        if (most, t) not in self._first:
+            self._first[most, t] = self.best(_before(most, t), t)
+        return self._first[most, t]
 
     def best(self, belief: Floats, t: int) -> tuple[int, float]:
         """Return the threshold that tells most, and the distance that one answer gives there."""
@@ -114,12 +121,11 @@ class Book:
         """Return how far apart answers at each threshold put what must be told apart."""
         count = np.broadcast_to(np.arange(len(belief)), (len(threshold), len(belief)))
         b = np.broadcast_to(threshold[:, None], count.shape)
-        bit, scale = self._claim.law(
-            count, b, np.zeros(count.shape, np.bool_), self._n, self.epsilon
-        )
+        claim, inside = self.facts.claim, np.zeros(count.shape, np.bool_)
+        bit, scale = claim.law(count, b, inside, self._n, self.epsilon)
         laws, law = np.unique(scale + 1j * bit, return_inverse=True)
         law = law.reshape(count.shape)
-        apart = 1.0 - alike(self._claim, laws.imag > 0, laws.real, self.epsilon)
+        apart = 1.0 - alike(claim, laws.imag > 0, laws.real, self.epsilon)
         sides = [np.ones(len(belief), np.bool_)] * 2
         if t != EXACTLY:
             sides = [np.arange(len(belief)) <= t, np.arange(len(belief)) > t]
@@ -149,12 +155,9 @@ def alike(claim: Claim, bit: Flags, scale: Floats, epsilon: float) -> Floats:
         return np.minimum(same, 1.0)
     overlap = law.overlap(wide[:, None], wide, bit[:, None] != bit)
     by_chance = np.sqrt(law.still(1 / wide, claim.post))
-    overlap = np.where(noisy[:, None] & noisy, overlap, 0.0)
-    overlap = np.where(noisy[:, None] & ~noisy, by_chance[:, None], overlap)
-    overlap = np.where(~noisy[:, None] & noisy, by_chance, overlap)
-    exact = ~noisy[:, None] & ~noisy
-    both: Floats = np.where(exact, bit[:, None] == bit, overlap)
-    return both
+    one_only = np.where(noisy[:, None], by_chance[:, None], by_chance)
+    others = np.where(noisy[:, None] | noisy, one_only, bit[:, None] == bit)
+    return np.where(noisy[:, None] & noisy, overlap, others)
 
 
 def _masses(law: Codes, belief: Floats, laws: int) -> Floats:
@@ -203,15 +206,15 @@ class _Decision:
         best = int(np.argmax(self.loglik))
         return best if self.t == EXACTLY else int(best > self.t)
 
-    def plan(self, book: Book, care: Care) -> None:
+    def plan(self, book: Book) -> None:
         """Choose the next threshold and how many answers it gets.
 
         Raises:
             Undecided: As many answers as allowed were heard.
         """
-        drawn, lead, most = sum(self.asked.values()), self.lead(), care.most_repeats
+        drawn, lead, most = sum(self.asked.values()), self.lead(), book.care.most_repeats
         if drawn >= most * max(len(self.asked), 1):
-            raise undecided(care)
+            raise undecided(book.care)
         if drawn:
             likely = np.exp(self.loglik - self.loglik.max())
             b, apart = book.best(likely * _before(self.most, self.t), self.t)
@@ -226,44 +229,18 @@ class _Decision:
         self.asked[b] = self.asked.get(b, 0) + self.repeats
 
 
-def decided(
-    facts: PublicFacts,
-    care: Care,
-    book: Book,
-    cells: Cells,
-    wanted: Wanted,
-    about: Callable[[float], About],
-) -> Attack[Codes]:
-    """Decide many counts side by side; return each count, or 1 and 0 for yes and no.
-
-    Raises:
-        Undecided: The law shows no usable difference.
-    """
-    deciding = _Deciding(facts, care, book, cells, wanted, about)
-    yield from until_sure(facts, care, deciding)
-    return deciding.results
-
-
 class _Deciding:
     """Decisions side by side. Conforms to `Inquiry`."""
 
     def __init__(
-        self,
-        facts: PublicFacts,
-        care: Care,
-        book: Book,
-        cells: Cells,
-        wanted: Wanted,
-        about: Callable[[float], About],
+        self, book: Book, cells: Cells, wanted: Wanted, about: Callable[[float], About]
     ) -> None:
-        self._facts, self._care, self._book = facts, care, book
-        self._cells, self._wanted, self._about = cells, wanted, about
+        self._book, self._cells, self._wanted, self._about = book, cells, wanted, about
         self.results = np.zeros(len(wanted.cell), np.int64)
-        nats = care.nats(len(self.results)) if len(self.results) else 0.0
+        nats = book.care.nats(len(self.results)) if len(self.results) else 0.0
         self._open: list[_Decision] = []
-        for number, (most, t) in enumerate(
-            zip(wanted.most.tolist(), wanted.t.tolist(), strict=True)
-        ):
+        asked = zip(wanted.most.tolist(), wanted.t.tolist(), strict=True)
+        for number, (most, t) in enumerate(asked):
             if most == 0 or (t != EXACTLY and not 0 <= t < most):
                 self.results[number] = 0 if t == EXACTLY or t >= most else 1
                 continue
@@ -277,7 +254,7 @@ class _Deciding:
 
     def ask(self) -> QueryBatch:
         for each in self._open:
-            each.plan(self._book, self._care)
+            each.plan(self._book)
         wanted, rows = self._wanted, np.array([each.number for each in self._open], np.int64)
         return QueryBatch(
             self._cells,
@@ -292,8 +269,8 @@ class _Deciding:
 
     def learn(self, batch: QueryBatch, answers: Answers) -> None:
         """Weigh answers, those over as many counts together."""
-        if answers.epsilon is not None:
-            self._book.priced(float(np.median(answers.epsilon)))
+        self._book.priced(answers)
+        facts = self._book.facts
         drawn, epsilon = np.broadcast_to(batch.repeats, batch.threshold.shape), answers.epsilon
         sizes = np.array([each.most + 1 for each in self._open])
         for size in np.unique(sizes).tolist():
@@ -301,18 +278,14 @@ class _Deciding:
             values = answers.values[np.repeat(mine, drawn)]
             cost = epsilon[mine] if isinstance(epsilon, np.ndarray) else epsilon
             told = row_loglik(
-                self._facts.claim,
+                facts.claim,
                 np.broadcast_to(np.arange(size), (len(drawn[mine]), size)),
                 batch.threshold[mine],
-                self._facts.records,
+                facts.records,
                 Answers(values, drawn[mine], cost),
             )
             for place, row in zip(np.flatnonzero(mine).tolist(), told, strict=True):
                 self._open[place].loglik = self._open[place].loglik + row
-        still = []
-        for each in self._open:
-            if each.lead() >= each.nats:
-                self.results[each.number] = each.result()
-            else:
-                still.append(each)
-        self._open = still
+        sure = [each for each in self._open if each.lead() >= each.nats]
+        self.results[[each.number for each in sure]] = [each.result() for each in sure]
+        self._open = [each for each in self._open if each.lead() < each.nats]

@@ -78,15 +78,12 @@ def zones(claim: Claim, answers: Answers) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """The laws that answers can follow, one for each kind of count.
-
-    Args:
-        zones: For each law, the zone that it belongs to.
-        first: How many answers a question gets at first.
-    """
+    """The laws that answers can follow, one for each kind of count."""
 
     zones: tuple[int, ...]
+    """For each law, the zone that it belongs to."""
     first: int
+    """How many answers a question gets at first."""
 
     @staticmethod
     def of(claim: Claim, records: int | None = None) -> Laws:
@@ -126,12 +123,8 @@ def row_loglik(
 ) -> Floats:
     """Return the log-likelihood of each row of answers, were each of these the true count.
 
-    Args:
-        claim: What the mechanism does.
-        counts: A row a question, one column for each count to compare.
-        threshold: The threshold of each question; trivial ones are not meant to be asked.
-        records: The number of records in the table.
-        answers: What came back.
+    `counts` has a row a question and a column for each count to compare. Trivial thresholds
+    are not meant to be asked.
 
     Raises:
         EvidenceError: A rounded mechanism answered something that is not rounded.

@@ -15,16 +15,17 @@ flag is True for "noisier". An error is the larger one of the two ways to be wro
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 
 from thinveil.attacker.evidence.error_budget import Care, undecided
-from thinveil.attacker.evidence.likelihood import check_rounded, exactness_error
+from thinveil.attacker.evidence.likelihood import check_rounded
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError, UsageError
-from thinveil.language.claims import Claim, Post, idp
+from thinveil.language.claims import Claim, Post
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import Laplace
 from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
@@ -73,11 +74,9 @@ def repetitions(test: NoiseTest, wanted: float, epsilon: float) -> int:
                 f"{test.name}: no number of repeats reaches an error of {wanted:g} at epsilon "
                 f"{epsilon:g}; a smaller epsilon helps"
             )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if test.error(middle, epsilon) > wanted else (low, middle)
-    return high
+    return bisect_left(
+        range(high), True, lo=high // 2 + 1, key=lambda m: test.error(m, epsilon) <= wanted
+    )
 
 
 def misreading(post: Post, epsilon: float) -> tuple[float, float]:
@@ -88,14 +87,10 @@ def misreading(post: Post, epsilon: float) -> tuple[float, float]:
     paper's bound (erratum 14). Rounded to {0, 1} they are 1/2 each but for a bias of about
     epsilon/4 towards the true bit (erratum 3). Unrounded they are bounds.
     """
-    if post == "integer":
-        beside = 0.5 * math.exp(-epsilon / 2) * -math.expm1(-epsilon)
-        return -math.expm1(-epsilon / 2), beside
-    if post == "binary":
-        flipped = 0.5 * math.exp(-epsilon / 2)
-        return 1.0 - flipped, flipped
-    half = exactness_error(idp(), epsilon) / 2
-    return half, half
+    quiet, rate = np.zeros(2, np.bool_), np.full(2, epsilon)
+    likely = np.exp(Laplace().loglik(np.array([0.0, 1.0]), quiet, rate, post, True))
+    true, other = (likely / 2 if post == "none" else likely).tolist()
+    return true, other
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,26 +128,25 @@ class Identical:
 
 
 @dataclass(frozen=True, slots=True)
-class Variance:
-    """The paper's psi_m: epsilon^2 times the sample variance, divisor m - 1 (erratum 4).
-
-    Its mean is 2 a^2 or 2 (a + 1)^2, and the threshold lies half-way: 5 for a = 1. At least
-    the threshold means noisier; the text prints the rule backwards (erratum 5). It takes no
-    knowledge of the true bit.
-
-    Args:
-        offset: The claim's a, above 0.
-    """
+class _OfScale:
+    """A test between Laplace(a/eps) and Laplace((a + 1)/eps), where a > 0 is the offset."""
 
     offset: float = 1.0
 
     def __post_init__(self) -> None:
         check_offset(self.offset)
 
-    @property
-    def name(self) -> str:
-        """Return the paper's name for it."""
-        return "psi_m"
+
+@dataclass(frozen=True, slots=True)
+class Variance(_OfScale):
+    """The paper's psi_m: epsilon^2 times the sample variance, divisor m - 1 (erratum 4).
+
+    Its mean is 2 a^2 or 2 (a + 1)^2, and the threshold lies half-way: 5 for a = 1. At least
+    the threshold means noisier; the text prints the rule backwards (erratum 5). It takes no
+    knowledge of the true bit.
+    """
+
+    name: ClassVar = "psi_m"
 
     @property
     def threshold(self) -> float:
@@ -184,26 +178,15 @@ class Variance:
 
 
 @dataclass(frozen=True, slots=True)
-class MeanMagnitude:
+class MeanMagnitude(_OfScale):
     """The likelihood-ratio test on a fixed number of answers (Neyman and Pearson).
 
     Beside the noise the true bit is nothing, so the mean of |z| is sufficient. The two
     likelihoods are equal where epsilon times that mean is a (a + 1) ln((a + 1)/a): 2 ln 2
     for a = 1. No other test on m answers is right more often.
-
-    Args:
-        offset: The claim's a, above 0.
     """
 
-    offset: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_offset(self.offset)
-
-    @property
-    def name(self) -> str:
-        """Return what is looked at."""
-        return "mean |z|"
+    name: ClassVar = "mean |z|"
 
     @property
     def threshold(self) -> float:
@@ -286,10 +269,6 @@ class FixedTally:
     """Settles every question by one test on m answers. Conforms to `Settling`.
 
     The first answer of a run only shows what an answer costs; from then on m is known.
-
-    Args:
-        facts: What is public.
-        care: The test, the number of answers (where the user gave one), and the error.
     """
 
     def __init__(self, facts: PublicFacts, care: Care) -> None:

@@ -123,23 +123,18 @@ class Proofs(Test):
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How much the answers of one kind of test tell.
-
-    Args:
-        proof: Nats an answer gives on average when the claim is true.
-        step: How many answers make a good step while searching.
-    """
+    """How much the answers of one kind of test tell."""
 
     proof: float
+    """Nats an answer gives on average when the claim is true."""
     step: int
+    """How many answers make a good step while searching."""
 
 
 class Paces:
     """How fast tests between neighbouring counts are, on both sides of the noise.
 
-    Args:
-        facts: What is public.
-        epsilon: What an answer costs; None where no answer came back yet.
+    What an answer costs is None where none came back yet.
     """
 
     def __init__(self, facts: PublicFacts, epsilon: float | None) -> None:

@@ -41,11 +41,7 @@ _LENGTHS: Final = 4096
 def leaving(facts: PublicFacts, care: Care, batch: QueryBatch) -> QueryBatch:
     """Return a batch as it leaves for the curator: in new words, where answers are cached.
 
-    Args:
-        facts: What is public.
-        care: Knows the chance of error planned so far, and which words were used before.
-        batch: The questions, with the number of answers that each wants; one answer for all,
-            as a plain number, tells all there is and leaves as it is.
+    What wants a plain number of answers, one, is told by it: such a batch leaves as it is.
     """
     repeats = batch.repeats
     if isinstance(repeats, int):
@@ -62,12 +58,6 @@ def varied(facts: PublicFacts, batch: QueryBatch, repeats: Codes, care: Care) ->
 
     Not even a later test of the same question uses the same words again: a cached answer
     would be taken for one drawn at the loss that is offered then.
-
-    Args:
-        facts: What is public.
-        batch: The questions, each about one box.
-        repeats: How many answers each question wants.
-        care: Knows which words were used before in this attack.
 
     Raises:
         UsageError: In a bounded universe, no range is known to be empty.
@@ -180,11 +170,7 @@ def worded(
 ) -> Generator[QueryBatch, Answers, _T]:
     """Run an attack, after looking for an empty range where it will need one for its words.
 
-    Args:
-        facts: What is public.
-        care: Keeps the range that was found.
-        attack: The attack.
-        nothing: Returns what is known before the attack has begun.
+    `nothing` returns what is known before the attack has begun.
     """
     if facts.policies.cache and not facts.claim.reads_exactly and facts.claim.universe == "bounded":
         care.empty = yield from find_empty(facts, care, nothing)
@@ -215,10 +201,10 @@ def find_empty(
         if lower is None or upper is None or size < 2 * _FEWEST:
             continue
         for share in _TAILS:
-            nested = min(_NESTED, (upper + 1 - lower) // share // 2)
+            tail = (upper + 1 - lower) // share
+            nested = min(_NESTED, tail // 2)
             if nested < _FEWEST:
                 break
-            tail = (upper + 1 - lower) // share
             inner = np.arange(nested)
             for low, high in (
                 (upper + 1 - tail + inner, np.full(nested, upper + 1)),
@@ -241,24 +227,17 @@ def _holds_none(
     facts: PublicFacts, care: Care, column: int, low: Codes, high: Codes, about: About
 ) -> Generator[QueryBatch, Answers, bool]:
     """Test whether the last of nested ranges, from wide to narrow, holds no record."""
-    claim, n, k = facts.claim, facts.records, facts.claim.reach
-    many = len(low)
-    thresholds = [(k, 1)]
+    claim, k = facts.claim, facts.claim.reach
+    tests = [(k, 1)]
     if claim.hides_direction:
-        thresholds.append((k - 1, 2 * k))  # rules out counts that are far above
-    b = np.repeat([threshold for threshold, _ in thresholds], many)
-    other = np.repeat([count for _, count in thresholds], many)
-    answers = yield QueryBatch(
-        Cells.everything(),
-        np.zeros(len(b), np.int64),
-        np.full(len(b), column),
-        np.tile(low, len(thresholds)),
-        np.tile(high, len(thresholds)),
-        b,
-        about=risky(about, care),
-    )
-    told = row_loglik(claim, np.stack([np.zeros_like(other), other], axis=1), b, n, answers)
-    lead = (told[:, 0] - told[:, 1]).reshape(len(thresholds), many)
+        tests.append((k - 1, 2 * k))  # rules out counts that are far above
+    b, other = np.repeat(np.array(tests), len(low), axis=0).T
+    none, columns = np.zeros_like(b), np.full(len(b), column)
+    lows, highs = np.tile(low, len(tests)), np.tile(high, len(tests))
+    about = risky(about, care)
+    answers = yield QueryBatch(Cells.everything(), none, columns, lows, highs, b, about=about)
+    told = row_loglik(claim, np.stack([none, other], axis=1), b, facts.records, answers)
+    lead = (told[:, 0] - told[:, 1]).reshape(len(tests), len(low))
     return bool(_least(lead) >= care.nats(1))
 
 

@@ -118,12 +118,7 @@ class Single:
 
 
 class Tally:
-    """The running sequential tests of many questions at once. Conforms to `Settling`.
-
-    Args:
-        facts: What is public.
-        care: How sure each decision must be.
-    """
+    """The running sequential tests of many questions at once. Conforms to `Settling`."""
 
     def __init__(self, facts: PublicFacts, care: Care) -> None:
         self._facts, self._care = facts, care

@@ -55,18 +55,14 @@ def else_by_bits(
 ) -> Generator[QueryBatch, Answers, _T]:
     """Run an attack; where noise tells it nothing, run it again on the true bits.
 
-    Args:
-        facts: What is public.
-        first: The attack as it is.
-        second: Makes the same attack for what else is seen of the target.
-        again: Whether to run it again at all.
+    `second` makes the same attack for what else is seen of the target, unless not `again`.
     """
     claim = facts.claim
-    if not claim.reach or claim.reads_exactly or not again:
-        return (yield from first)
     try:
         return (yield from first)
     except Undecided as undecided:
+        if not claim.reach or claim.reads_exactly or not again:
+            raise
         try:
             return (yield from second(by_bits(facts)))
         except Undecided:
