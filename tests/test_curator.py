@@ -18,7 +18,7 @@ from thinveil.curator.ledger import Spend
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, QueryError, UsageError
 from thinveil.language.claims import Claim, idp, unprotected
-from thinveil.language.laws.laplace import standard as laplace
+from thinveil.language.laws import Laplace
 from thinveil.language.queries import WHOLE, QueryBatch, batch_of
 from thinveil.language.schema import Grid, Schema
 from worlds import one_column, ranges
@@ -117,14 +117,14 @@ def test_noise_is_the_ordinary_laplace_of_scale_one_over_epsilon(
 
 
 def test_neighbouring_draws_are_unrelated() -> None:
-    sample = laplace(NoiseStream(9).take(40_000))
+    sample = Laplace().standard(NoiseStream(9).take(40_000))
     assert abs(np.corrcoef(sample[:-1], sample[1:])[0, 1]) < 0.02
     assert abs(np.corrcoef(np.abs(sample[:-1]), np.abs(sample[1:]))[0, 1]) < 0.02
     assert len(np.unique(sample)) == len(sample)
 
 
 def test_draws_are_finite_at_both_ends_of_the_words() -> None:
-    ends = laplace(np.array([0, 1, 2**64 - 1, 2**64 - 2], np.uint64))
+    ends = Laplace().standard(np.array([0, 1, 2**64 - 1, 2**64 - 2], np.uint64))
     assert np.isfinite(ends).all()
     assert ends[0] == -ends[1] == 53 * math.log(2)
     assert ends[2] == ends[3] == 0

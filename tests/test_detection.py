@@ -17,8 +17,8 @@ from thinveil.attacker.evidence.noise_tests import (
 )
 from thinveil.curator.drawing import NoiseStream
 from thinveil.errors import EvidenceError, UsageError
-from thinveil.language.laws.laplace import standard as curators_laplace
-from thinveil.language.laws.rounding import rounded as post_process
+from thinveil.language.laws import Laplace
+from thinveil.language.laws.additive import rounded as post_process
 from thinveil.paper import figures as paper
 from thinveil.paper.detector import SimulatedRow, rows
 from thinveil.paper.simulation import (
@@ -40,7 +40,7 @@ OFFSETS = (0.5, 1.0, 3.0)
 
 def noise(seed: int, *shape: int) -> np.ndarray:
     """Laplace(1) by the curator's own sampler, rows of repeats."""
-    return curators_laplace(NoiseStream(seed).take(math.prod(shape))).reshape(shape)
+    return Laplace().standard(NoiseStream(seed).take(math.prod(shape))).reshape(shape)
 
 
 def five_sigma(share: float, many: int) -> float:

@@ -22,7 +22,7 @@ from thinveil.curator.curator import Curator
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import idp, unprotected
 from thinveil.language.facts import PublicFacts
-from thinveil.language.laws.laplace import standard as laplace
+from thinveil.language.laws import Laplace
 from thinveil.language.queries import Answers
 from thinveil.language.schema import Grid, Schema
 from worlds import one_column, ranges, shell, told
@@ -171,7 +171,7 @@ def test_draws_that_look_exact_are_no_likelier_than_stated(epsilon: float, bit: 
         top = np.arange(max(0, place - reach), min(2**53 - 1, place + reach) + 1, dtype=np.uint64)
         for sign in (0, 1):
             words = (top << np.uint64(11)) | np.uint64(sign)
-            values = bit + laplace(words) * (1.0 / epsilon)
+            values = bit + Laplace().standard(words) * (1.0 / epsilon)
             hits = words[(values == 0.0) | (values == 1.0)]
             exact.update(hits.tolist())
     assert exact  # magnitude 0 at least: the chance is not nothing

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil.errors import EvidenceError, SchemaError, UsageError
+from thinveil.language.contracts import Attack as Attack
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Codes, Flags, QueryBatch
+from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import INFINITE, LOWEST, MISSING
 
 BELOW: Final = 0
@@ -30,7 +31,6 @@ _T = TypeVar("_T")
 
 Question = tuple[int, int, int]
 Search = Generator[Question, int, _T]
-Attack = Generator[QueryBatch, Answers, _T]
 Values = list[tuple[int, int]]
 """Values found, each with the number of records that have it."""
 Person = dict[int, int]

@@ -95,6 +95,7 @@ class Run(Generic[_T]):
         spent: The claimed loss of this run: by the target's own ledger where it has one that
             began with this run, else by the meter.
         resumable: Whether going on could help; it cannot where answers contradict each other.
+        delta: The claimed delta of this run, added up as the loss is.
     """
 
     found: _T
@@ -103,6 +104,7 @@ class Run(Generic[_T]):
     meter: Meter
     spent: Fraction
     resumable: bool = True
+    delta: Fraction = Fraction(0)
 
 
 Observer = Callable[[Meter, About], None]
@@ -160,7 +162,8 @@ def run(
         found, error = about.so_far(), early
     carrier.restore()
     unresumable = ending == "target" and not isinstance(error, TargetError)
-    return Run(found, ending, reason, meter, carrier.spent, not unresumable)
+    kept = carrier.ledger
+    return Run(found, ending, reason, meter, kept.spent, not unresumable, kept.delta)
 
 
 _ENDINGS: Final[dict[type[BaseException], Ending]] = {
@@ -191,10 +194,10 @@ class _Carrier:
         self._watched = _log.isEnabledFor(logging.DEBUG)
 
     @property
-    def spent(self) -> Fraction:
-        """The claimed loss of this run: by the target's own ledger if it began with the run."""
+    def ledger(self) -> Ledger:
+        """What this run claims: the target's own ledger if it began with the run, else ours."""
         own = self._own
-        return own.spent if own is not None and self._fresh else self._ledger.spent
+        return own if own is not None and self._fresh else self._ledger
 
     def carry(self, batch: QueryBatch) -> Answers:
         """Stamp a batch, have it answered or hear it again, and count it."""
@@ -204,7 +207,7 @@ class _Carrier:
         digest = b"" if self._transcript is None else batch.digest()
         values = None if self._transcript is None else self._transcript.replay(number, digest)
         if values is not None:
-            answers = checked(Answers(values, batch.repeats, stamped.epsilon), stamped)
+            answers = checked(values, stamped, self._facts.claim)
             spend = self._hear(stamped, answers)
         else:
             answers, spend = self._ask(stamped, number, digest)
@@ -223,7 +226,8 @@ class _Carrier:
         """Return what a recorded batch cost, and let a target that remembers hear it again."""
         mine = self._remembering
         drawn = self.meter.queries
-        spend = Spend.of(batch) if mine is None else mine.recall(batch, answers, drawn)
+        law = self._facts.claim.noise
+        spend = Spend.of(batch, law) if mine is None else mine.recall(batch, answers, drawn)
         self._recorded.append(spend)
         self.meter.replayed += 1
         self._ledger.admit(spend)
@@ -233,7 +237,8 @@ class _Carrier:
         """Ask a target what was never answered; return also what it cost."""
         self.restore()
         mine = self._remembering
-        spend = Spend.of(batch) if mine is None else mine.price(batch)
+        law = self._facts.claim.noise
+        spend = Spend.of(batch, law) if mine is None else mine.price(batch)
         self._ledger.admit(spend)
         if self._transcript is not None:
             self._transcript.sent(number, digest)
@@ -243,7 +248,7 @@ class _Carrier:
             raise
         except Exception as error:  # what it says could hold values of the table
             raise TargetError(f"the target failed: {type(error).__name__}") from error
-        answers = checked(answer, batch)
+        answers = checked(answer, batch, self._facts.claim)
         if self._transcript is not None:
             self._transcript.got(number, digest, answers.values)
         return answers, spend

@@ -169,7 +169,7 @@ class HttpTarget:
             BudgetError: The service refuses the share of an answer.
             TargetError: The service failed for too long, or does not understand.
         """
-        return checked(self._answered(Asked(_key(batch), batch)), batch)
+        return checked(self._answered(Asked(_key(batch), batch)), batch, self.facts.claim)
 
     def ledger(self) -> dict[str, Any]:
         """Ask how the analyst's account stands: budget, spent, left, batches, answers.

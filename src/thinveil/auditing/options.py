@@ -33,7 +33,9 @@ from thinveil.auditing.schedule import (
 )
 from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, POSTS, Claim, claim_named, reduce_group
+from thinveil.language.contracts import Law
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws import LAWS, law_named
 from thinveil.language.policies import Policies
 from thinveil.language.schema import Schema
 
@@ -71,6 +73,8 @@ class Options:
         k: The group size of IDP.
         offset: Added to the sensitivity, so that every answer is noisy; a number as text.
         post: What is done to noisy answers, beyond what the mechanism's name says.
+        noise: The law of the noise, where it is not the mechanism's own.
+        delta: The claimed delta of each answer, or of all where a total epsilon is given.
         epsilons: The original Group IDP losses (epsilon_1, ..., epsilon_k). They stand for
             the whole run: k is their number, their smallest is the total.
         epsilon_per_query: The claimed loss of each answer.
@@ -111,6 +115,15 @@ class Options:
     k: int = _ours(1, "The group size of IDP.", "whole")
     offset: str | None = _ours(None, "Noise at scale (A + sensitivity) / epsilon.", "number", "A")
     post: str | None = _ours(None, "Round noisy answers.", choices=POSTS)
+    noise: str | None = _ours(
+        None, "The law of the noise. [the mechanism's own]", choices=tuple(LAWS)
+    )
+    delta: str | None = _ours(
+        None,
+        "Gaussian noise: claimed delta of each answer, or with --epsilon of all.",
+        "number",
+        "D",
+    )
     universe: str = _ours("unbounded", choices=UNIVERSES)
     min_epsilon: str | None = _ours(None, "Refuse answers with a smaller share.", "number", "EPS")
     max_queries: int | None = _ours(None, "Give at most so many answers.", "whole", "N")
@@ -259,7 +272,27 @@ class Options:
             self.universe,  # type: ignore[arg-type]
             offset=offset,
             post=self.post,
+            noise=self.law(),
         )
+
+    def law(self) -> Law | None:
+        """Return the law of the noise where the user names one; delta goes as epsilon goes."""
+        if self.noise is None:
+            if self.delta is not None:
+                raise UsageError("--delta goes with --noise gaussian: other noise has none")
+            return None
+        given: dict[str, Any] = {}
+        if self.delta is not None:
+            total = self.total()
+            per = None if total is None else float(total)
+            given = {"delta": number(self.delta, "--delta"), "per": per}
+        return law_named(self.noise, **given)
+
+    def total(self) -> Fraction | None:
+        """Return the loss of all answers together, where the user gives it."""
+        if self.epsilon is not None:
+            return exact_epsilon(self.epsilon, "--epsilon")
+        return self.group()[1]
 
     def care(self, decisions: int = 1000) -> Care:
         """Return how careful the attack is, for about so many decisions."""
@@ -326,9 +359,7 @@ class Options:
             if given:
                 raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
             return Free()
-        total = self.group()[1]
-        if self.epsilon is not None:
-            total = exact_epsilon(self.epsilon, "--epsilon")
+        total = self.total()
         if total is not None:
             return shared_out(total, self.split or "shrinking", self.answers)
         if self.split is not None or self.answers is not None:

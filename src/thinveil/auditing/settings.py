@@ -15,9 +15,8 @@ from thinveil.auditing.sources import opened
 from thinveil.auditing.targets import Target
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import ThinveilError, UsageError
-from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.facts import PublicFacts
-from thinveil.language.plugins import mechanism_names
+from thinveil.language.plugins import claim_to_plain
 from thinveil.language.policies import NO_POLICIES
 from thinveil.language.schema import Schema
 
@@ -136,18 +135,16 @@ def own_settings(facts: PublicFacts) -> dict[str, Any]:
         "max_queries": policies.max_queries,
         "cache": policies.cache,
     }
-    offset, post = claim.offset or None, None if claim.post == "none" else claim.post
-    for name in mechanism_names():
-        if name not in MECHANISMS and not claim.name.startswith(name):
-            continue  # a plug-in that has nothing to do with it is not loaded
-        with suppress(ThinveilError):
-            if claim_named(name, claim.k or 1, claim.universe, offset=offset, post=post) == claim:
-                return {
-                    "mechanism": name,
-                    "k": claim.k or 1,
-                    "offset": None if offset is None else repr(offset),
-                    "post": post,
-                    "universe": claim.universe,
-                    **rules,
-                }
+    with suppress(ThinveilError):
+        named = claim_to_plain(claim)
+        offset, law = named["offset"], named.pop("noise", None)
+        delta = law.get("delta") if isinstance(law, dict) else None
+        return {
+            **named,
+            "offset": None if offset is None else repr(offset),
+            "post": None if named["post"] == "none" else named["post"],
+            "noise": law["law"] if isinstance(law, dict) else law,
+            "delta": None if delta is None else repr(delta),
+            **rules,
+        }
     return rules

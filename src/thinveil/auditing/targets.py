@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from thinveil.curator.ledger import Event, Ledger
 from thinveil.errors import TargetError
-from thinveil.language.facts import PublicFacts
+from thinveil.language.claims import Claim
+from thinveil.language.contracts import Target as Target
 from thinveil.language.policies import NO_POLICIES
 from thinveil.language.queries import Answers, QueryBatch
-
-
-@runtime_checkable
-class Target(Protocol):
-    """Something to audit. Conforms: `Curator`, and any object with these two.
-
-    A text attribute `fingerprint`, where there is one, tells two targets with the same public
-    facts apart, so that a transcript of one is refused by the other. Where `remote` is true, the
-    transcript is on the disk from the first batch on. `trips` with a `to_plain()`, and `ledger()`,
-    tell of the way to a target and of its own account.
-
-    `answer` may return `Answers` or a plain array with one number for each answer wanted,
-    the repeats of a question next to each other.
-    """
-
-    @property
-    def facts(self) -> PublicFacts:
-        """What is public about the target."""
-        ...
-
-    def answer(self, batch: QueryBatch) -> Any:
-        """Answer a stamped batch, or raise a ThinveilError and answer nothing."""
-        ...
 
 
 @runtime_checkable
@@ -79,7 +57,7 @@ def ledger_of(target: Target) -> Ledger | None:
     return ledger if isinstance(ledger, Ledger) else None
 
 
-def checked(answer: object, batch: QueryBatch) -> Answers:
+def checked(answer: object, batch: QueryBatch, claim: Claim) -> Answers:
     """Turn whatever a target returned into answers, or say what is wrong with it.
 
     Raises:
@@ -93,6 +71,6 @@ def checked(answer: object, batch: QueryBatch) -> Answers:
     wanted = batch.queries
     if values.shape != (wanted,):
         raise TargetError(f"the target gave {values.size} answers where {wanted} were asked for")
-    if not np.isfinite(values).all():
+    if not claim.may_answer(values):
         raise TargetError("the target answered with something that is not a finite number")
     return Answers(values, batch.repeats, batch.epsilon)

@@ -15,10 +15,10 @@ from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
-from thinveil.language.contracts import Words
+from thinveil.language.contracts import Law, Words
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
-from thinveil.language.laws.rounding import rounded
+from thinveil.language.laws.additive import rounded
 from thinveil.language.normal import Keys, Normal
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
@@ -139,7 +139,7 @@ class Curator:
         self._check(batch)
         self.facts.policies.admit(batch, self._drawn)
         looked = None if self._cache is None else self._cache.look(self._normal.keys(batch))
-        price = _cost(batch, looked)
+        price = _cost(batch, looked, self.facts.claim.noise)
         self._priced = batch, looked, price
         return looked, price
 
@@ -165,12 +165,12 @@ class Curator:
         becomes the cache when the run is restored, and is forgotten if it never is.
         """
         if self._cache is None:
-            return Spend.of(batch)
+            return Spend.of(batch, self.facts.claim.noise)
         if self._recalled is None or drawn == 0:
             self._recalled = AnswerCache()
         looked = self._recalled.look(self._normal.keys(batch))
         self._recalled.settle(looked, answers.values[_starts(batch)[looked.fresh]])
-        return _cost(batch, looked)
+        return _cost(batch, looked, self.facts.claim.noise)
 
     def remember(self, keys: Keys, firsts: Floats) -> None:
         """Take answers of an earlier life into the cache, where there is one."""
@@ -238,14 +238,14 @@ class Curator:
         return rounded(values, self.facts.claim.post)
 
 
-def _cost(batch: QueryBatch, looked: Looked | None) -> Event:
+def _cost(batch: QueryBatch, looked: Looked | None, law: Law | None) -> Event:
     """Return what a batch costs: of the answers in the cache, nothing."""
     if looked is None:
-        return Spend.of(batch)
+        return Spend.of(batch, law)
     fresh = looked.fresh
     if not len(fresh):
         return PostProcessing("answers that were given before")
-    return Spend.once(batch, fresh)
+    return Spend.once(batch, fresh, law)
 
 
 def _starts(batch: QueryBatch) -> Codes:

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from thinveil.errors import BudgetError, BudgetSpent
+from thinveil.language.contracts import Law
 from thinveil.language.queries import Codes, Floats, QueryBatch
 
 
 @lru_cache(maxsize=64)
 def exact(epsilon: float) -> Fraction:
     """Read a float as the shortest decimal that names it."""
-    return Fraction(Decimal(repr(float(epsilon))))
+    return Fraction(repr(float(epsilon)))
 
 
 def exact_sum(values: Floats) -> Fraction:
@@ -39,38 +40,40 @@ def exact_sum(values: Floats) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """One release: how many answers were drawn, and their claimed loss together."""
+    """One release: how many answers were drawn, and their claimed losses together."""
 
     queries: int
     cost: Fraction
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if self.queries < 0 or self.cost < 0:
+        if self.queries < 0 or self.cost < 0 or self.delta < 0:
             raise BudgetError("a release cannot cost less than nothing")
 
     @staticmethod
-    def of(batch: QueryBatch) -> Spend:
+    def of(batch: QueryBatch, law: Law | None = None) -> Spend:
         """Return what answering a stamped batch costs; nothing where nothing is claimed."""
-        epsilon = batch.epsilon
-        if epsilon is None:
-            return Spend(batch.queries, Fraction(0))
-        if isinstance(epsilon, np.ndarray):
-            return Spend(batch.queries, exact_sum(_spread(epsilon, batch.repeats)))
-        return Spend(batch.queries, exact(epsilon) * batch.queries)
+        return _spend(_spread(batch.epsilon, batch.repeats), batch.queries, law)
 
     @staticmethod
-    def once(batch: QueryBatch, questions: Codes) -> Spend:
+    def once(batch: QueryBatch, questions: Codes, law: Law | None = None) -> Spend:
         """Return what it costs to draw a single answer to some questions of a batch."""
         epsilon = batch.epsilon
-        if epsilon is None:
-            return Spend(len(questions), Fraction(0))
-        if isinstance(epsilon, np.ndarray):
-            return Spend(len(questions), exact_sum(epsilon[questions]))
-        return Spend(len(questions), exact(epsilon) * len(questions))
+        each = epsilon[questions] if isinstance(epsilon, np.ndarray) else epsilon
+        return _spend(each, len(questions), law)
 
 
-def _spread(epsilon: Floats, repeats: int | Codes) -> Floats:
-    return epsilon if isinstance(repeats, int) and repeats == 1 else np.repeat(epsilon, repeats)
+def _spend(epsilon: float | Floats | None, queries: int, law: Law | None) -> Spend:
+    if epsilon is None:
+        return Spend(queries, Fraction(0))
+    cost = exact_sum(epsilon) if isinstance(epsilon, np.ndarray) else exact(epsilon) * queries
+    return Spend(queries, cost, Fraction(0) if law is None else law.deltas(queries, cost))
+
+
+def _spread(epsilon: float | Floats | None, repeats: int | Codes) -> float | Floats | None:
+    if not isinstance(epsilon, np.ndarray) or (isinstance(repeats, int) and repeats == 1):
+        return epsilon
+    return np.repeat(epsilon, repeats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,8 @@ class PostProcessing:
     """Something made from answers already released. It costs nothing, by definition."""
 
     what: str
-
-    @property
-    def cost(self) -> Fraction:
-        """Zero: post-processing is free of charge."""
-        return Fraction(0)
+    cost: ClassVar = Fraction(0)
+    delta: ClassVar = Fraction(0)
 
 
 Event = Spend | PostProcessing
@@ -108,7 +108,7 @@ class Ledger:
         self.cap = cap
         self._events: list[Event] = []
         self._summed = 0
-        self._sum = Fraction(0)
+        self._sum = self._deltas = Fraction(0)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -119,9 +119,16 @@ class Ledger:
     def spent(self) -> Fraction:
         """The composed loss of all events (each one is added up once)."""
         if self._summed < len(self._events):
-            self._sum += compose(self._events[self._summed :])
+            fresh = self._events[self._summed :]
+            self._sum += compose(fresh)
+            self._deltas += sum((event.delta for event in fresh), Fraction(0))
             self._summed = len(self._events)
         return self._sum
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta of all events: it adds up as their losses do."""
+        return self._deltas if self.spent else Fraction(0)
 
     def admit(self, event: Event) -> None:
         """Refuse an event that would pass the cap; record nothing.

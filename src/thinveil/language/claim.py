@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+import numpy as np
+
 from thinveil.errors import LawError, UsageError
 from thinveil.language.contracts import Law, Post, Sensitivity
 from thinveil.language.laws import Laplace, law_named
@@ -96,6 +98,11 @@ class Claim:
         if self.noise is not None:
             scale = scale * self.noise.widen(epsilon)
         return count > threshold, scale
+
+    def may_answer(self, values: Floats) -> bool:
+        """Tell whether all are answers at all: finite, or silence where its law has that."""
+        silent = self.noise is not None and self.noise.silent
+        return bool((np.isfinite(values) | (np.isnan(values) & silent)).all())
 
     @property
     def shape(self) -> Shape:

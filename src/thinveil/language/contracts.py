@@ -104,7 +104,7 @@ class Law(Protocol):
         """Return what epsilon divides to give the scale of noise for a sensitivity of 1."""
         ...
 
-    def delta(self, answers: int, epsilon: Fraction) -> Fraction:
+    def deltas(self, answers: int, epsilon: Fraction) -> Fraction:
         """Return the delta of so many answers, whose epsilons add up to this one."""
         ...
 

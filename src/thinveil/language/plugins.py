@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from itertools import product
 from typing import Any, Final, TypeVar, cast, get_args
 
 import numpy as np
@@ -40,6 +41,7 @@ from thinveil.language.claims import (
     claim_named,
 )
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws import LAWS, law_from_plain, law_to_plain
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import Schema
 from thinveil.language.shapes import Shape, seen
@@ -346,24 +348,24 @@ def claim_to_plain(claim: Claim) -> dict[str, Any]:
     Raises:
         UsageError: No mechanism by name stands for this claim.
     """
-    names = [*MECHANISMS, *(name for name in _plugged(claim.name))]
-    for name in names:
-        for offset in (claim.offset, None):
-            for post in (claim.post, None):
-                try:
-                    same = claim_named(
-                        name, claim.k or 1, claim.universe, offset=offset or None, post=post
-                    )
-                except ThinveilError:
-                    continue
-                if same == claim:
-                    return {
-                        "mechanism": name,
-                        "k": claim.k or 1,
-                        "universe": claim.universe,
-                        "offset": offset or None,
-                        "post": post,
-                    }
+    ours = claim.noise if type(claim.noise) in LAWS.values() else None
+    parts = product((None, ours), (claim.offset or None, None), (claim.post, None))
+    for name, (noise, offset, post) in product([*MECHANISMS, *_plugged(claim.name)], [*parts]):
+        try:
+            made = claim_named(
+                name, claim.k or 1, claim.universe, offset=offset, post=post, noise=noise
+            )
+        except ThinveilError:
+            continue
+        if made == claim:
+            return {
+                "mechanism": name,
+                "k": claim.k or 1,
+                "universe": claim.universe,
+                "offset": offset,
+                "post": post,
+                **({} if noise is None else {"noise": law_to_plain(noise)}),
+            }
     raise UsageError(f"the claim {claim.name} has no mechanism by name, so it cannot be sent")
 
 
@@ -386,6 +388,7 @@ def claim_from_plain(plain: Mapping[str, Any]) -> Claim:
             plain.get("universe") or "unbounded",
             offset=plain.get("offset"),
             post=plain.get("post"),
+            noise=law_from_plain(plain.get("noise") or "none"),
         )
     except KeyError:
         raise UsageError("a claim in plain values needs the name of its mechanism") from None

@@ -120,6 +120,7 @@ class Record:
     questions_per_bit_by_attribute: Mapping[str, float | None]
     bounds: Bounds | None
     epsilon_claimed: float | None
+    delta_claimed: float | None
     budget: str
     epsilons: tuple[float, ...] | None
     error_probability: float

@@ -57,6 +57,7 @@ def outcome(run: Record, masked: bool = False) -> str:
         if run.epsilon_claimed is None
         else f"while the mechanism claims a privacy loss of {spelled(run.epsilon_claimed)}"
     )
+    claim += f" and a delta of {spelled(run.delta_claimed)}" if run.delta_claimed else ""
     hide = masked and run.attack in TARGETED and run.settled > 0
     who = f"An outsider {f'learned {_kind_learned(run)}' if hide else _learned(run)}"
     parts = [f"{who}{precise} from {many(run.queries, 'answer')}, {claim}."]

@@ -33,8 +33,8 @@ from thinveil.verdicts.typed import from_json, to_json
 
 _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
-    "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "error_probability", "score",
-    "notice", "seed", "transcript", "accuracy", "membership", "staircase",
+    "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed", "error_probability",
+    "score", "notice", "seed", "transcript", "accuracy", "membership", "staircase",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
@@ -115,6 +115,11 @@ class Verdict:
     def epsilon_claimed(self) -> float | None:
         """The claimed privacy loss of everything that was answered."""
         return float(self.run.spent) if self.facts.claim.protected else None
+
+    @property
+    def delta_claimed(self) -> float | None:
+        """The claimed delta of everything that was answered: 0 for pure differential privacy."""
+        return float(self.run.delta) if self.facts.claim.protected else None
 
     @property
     def bits(self) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EvidenceError
 from thinveil.language.claims import Claim
-from thinveil.language.laws.rounding import GRAIN
+from thinveil.language.laws.additive import GRAIN
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 IMPOSSIBLE: Final = -1e4

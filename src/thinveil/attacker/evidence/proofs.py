@@ -18,7 +18,7 @@ from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, weig
 from thinveil.attacker.evidence.sequential import answers_for
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
-from thinveil.language.laws.rounding import rounded
+from thinveil.language.laws.additive import rounded
 from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 _POINTS: Final = 2000  # even, so that no point is the exact median

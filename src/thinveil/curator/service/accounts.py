@@ -73,7 +73,9 @@ class Account:
         self._budget = analyst.budget
         self._batches, self._answers, spent = ledger.totals(analyst)
         if self._answers:
-            self._curator.restore(self._answers, [Spend(self._answers, spent)])
+            law = facts.claim.noise
+            delta = Fraction(0) if law is None else law.deltas(self._answers, spent)
+            self._curator.restore(self._answers, [Spend(self._answers, spent, delta)])
         for keys, firsts in ledger.remembered(analyst):
             self._curator.remember(keys, firsts)
 

@@ -6,9 +6,9 @@ not known is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, fields
+from typing import Any, Final, cast
 
 from thinveil.errors import LawError
 from thinveil.language.contracts import Law
@@ -22,7 +22,7 @@ __all__ = [
     "law_to_plain",
 ]  # fmt: skip
 
-LAWS: Final[Mapping[str, Callable[..., Law]]] = {
+LAWS: Final[Mapping[str, type[Law]]] = {
     each.name: each for each in (Cauchy, DiscreteLaplace, Gaussian, Laplace)
 }
 """All laws of ours, by their names on the wire and on the command line."""
@@ -37,10 +37,14 @@ def law_named(name: object, **parameters: Any) -> Law:
     make = LAWS.get(name) if isinstance(name, str) else None
     if make is None:
         raise LawError(f"there is no noise law {name!r}; choose from {', '.join(LAWS)}")
-    try:
-        return make(**parameters)
-    except TypeError:
-        raise LawError(f"the noise law {name} needs other parameters than these") from None
+    known = {each.name: each.default is MISSING for each in fields(cast(Any, make))}
+    for each in parameters:
+        if each not in known:
+            raise LawError(f"{name} noise has no {each}")
+    for each, needed in known.items():
+        if needed and each not in parameters:
+            raise LawError(f"{name} noise needs a {each}")
+    return make(**parameters)
 
 
 def law_to_plain(law: Law | None) -> Any:
@@ -53,7 +57,7 @@ def law_to_plain(law: Law | None) -> Any:
         return "none"
     if type(law) is not LAWS.get(law.name):
         raise LawError(f"the noise law {law.name} is not one that other programs know")
-    parameters = asdict(law)
+    parameters = asdict(cast(Any, law))
     return {"law": law.name, **parameters} if parameters else law.name
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Final
 
 import numpy as np
 
 from thinveil.language.contracts import Post, Words
+from thinveil.language.laws.additive import Additive, uniform
 from thinveil.language.laws.laplace import Laplace
-from thinveil.language.laws.rounding import binary
 from thinveil.language.queries import Flags, Floats
 
 CAUCHY: Final = 6.0
@@ -21,13 +20,11 @@ _HUGE: Final = float(np.finfo(np.float64).max)  # a draw may pass it at the smal
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Cauchy:
+class Cauchy(Additive):
     """Cauchy noise of scale 6 S / epsilon: pure differential privacy for S a smooth bound."""
 
     name: ClassVar = "cauchy"
     title: ClassVar = "Cauchy"
-    discrete: ClassVar = False
-    silent: ClassVar = False
     level: ClassVar = False
 
     def __repr__(self) -> str:
@@ -41,30 +38,25 @@ class Cauchy:
         """Return 6."""
         return CAUCHY
 
-    def delta(self, answers: int, epsilon: Fraction) -> Fraction:
-        """Return 0: no chance of anything worse."""
-        return Fraction(0)
-
     def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
         """Return the log density or log mass of answers; exact ones count by their density."""
-        off = value - bit
-        if post == "none":
-            density: Floats = np.log(rate / np.pi) - np.log1p((rate * off) ** 2)
-            return density
-        if post == "binary":
-            return binary(self, off, rate)
-        low, high = rate * (off - 0.5), rate * (off + 0.5)  # arctan(high) - arctan(low), stably
+        return Additive.loglik(self, value, bit, rate, post, False)
+
+    def density(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log density."""
+        log: Floats = np.log(rate / np.pi) - np.log1p((rate * far) ** 2)
+        return log
+
+    def whole(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log mass of a whole number: arctan(high) - arctan(low), stably."""
+        low, high = rate * (far - 0.5), rate * (far + 0.5)
         inside: Floats = np.log(np.arctan2(high - low, 1 + low * high) / np.pi)
         return inside
 
     def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
-        """Return P(noise >= x) = 1/2 - arctan(rate x) / pi."""
+        """Return 1/2 - arctan(rate x) / pi."""
         beyond: Floats = 0.5 - np.arctan(x * rate) / np.pi
         return beyond
-
-    def still(self, rate: Floats, post: Post) -> Floats:
-        """Return P(|noise| < 1/2) if rounded, else 0."""
-        return 2 * np.arctan(rate / 2) / np.pi if post == "integer" else np.zeros_like(rate)
 
     def quantile(self, u: Floats, scale: float) -> Floats:
         """Return the inverse of the distribution function."""
@@ -86,13 +78,10 @@ class Cauchy:
         return min(2 / math.pi * math.atan(half), math.log1p(half * half / 4) / math.log(2))
 
     def draw(self, words: Words, bit: Floats, scale: float | Floats) -> Floats:
-        """Draw by the inverse of the distribution function; the top 53 bits are a quantile."""
+        """Draw answers, none of them infinite."""
         with np.errstate(over="ignore"):
-            wide: Floats = bit + standard(words) * scale
-        return np.clip(wide, -_HUGE, _HUGE)
+            return np.clip(Additive.draw(self, words, bit, scale), -_HUGE, _HUGE)
 
-
-def standard(words: Words) -> Floats:
-    """Turn words into draws from the standard Cauchy distribution."""
-    noise: Floats = np.tan(np.pi * (((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53 - 0.5))
-    return noise
+    def standard(self, words: Words) -> Floats:
+        """Draw by the inverse of the distribution function."""
+        return self.quantile(uniform(words), 1.0)

@@ -9,54 +9,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from thinveil.language.contracts import Post, Words
-from thinveil.language.laws.rounding import binary
+from thinveil.language.contracts import Words
+from thinveil.language.laws.additive import Additive, signed, uniform
 from thinveil.language.queries import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Additive):
     """Two-sided geometric noise: answers are whole numbers, with exact masses."""
 
     name: ClassVar = "discrete-laplace"
     title: ClassVar = "Discrete Laplace"
     discrete: ClassVar = True
-    silent: ClassVar = False
-    level: ClassVar = True
 
-    def sized(self, what: str) -> str:
-        """Say how wide the noise is."""
-        return f"{what} / epsilon"
-
-    def widen(self, epsilon: float | Floats | None) -> float:
-        """Return 1."""
-        return 1.0
-
-    def delta(self, answers: int, epsilon: Fraction) -> Fraction:
-        """Return 0: no chance of anything worse."""
-        return Fraction(0)
-
-    def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
-        """Return the log mass of answers; what is no whole number never comes."""
-        far = np.abs(value - bit)
-        if post == "binary":
-            return binary(self, far, rate)
-        mass = np.log(self.still(rate, post)) - rate * far
+    def whole(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log mass; what is no whole number never comes."""
+        mass = np.log(np.tanh(rate / 2)) - rate * far
         return np.where(far == np.rint(far), mass, -np.inf)
 
     def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
         """Return P(noise >= x): exp(-rate m) / (1 + p) from the next whole number m on."""
         beyond: Floats = np.exp(-np.ceil(x) * rate) / (1 + np.exp(-np.asarray(rate)))
         return beyond
-
-    def still(self, rate: Floats, post: Post) -> Floats:
-        """Return P(noise = 0) = (1 - p) / (1 + p)."""
-        return np.tanh(rate / 2)
 
     def quantile(self, u: Floats, scale: float) -> Floats:
         """Return the least whole number z with P(noise <= z) >= u."""
@@ -102,9 +80,6 @@ class DiscreteLaplace:
         P(|noise| >= m) = 2 p^m / (1 + p) for m >= 1, so a uniform u gives the largest m with
         u <= 2 p^m / (1 + p).
         """
-        u = ((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
         rate = 1 / np.asarray(scale)
-        magnitude = np.floor((-np.log(u) - np.log1p(np.expm1(-rate) / 2)) * scale)
-        magnitude = np.maximum(magnitude, 0.0)
-        answers: Floats = bit + np.where(words & np.uint64(1), -magnitude, magnitude)
-        return answers
+        left = -np.log(uniform(words)) - np.log1p(np.expm1(-rate) / 2)
+        return bit + signed(words, np.maximum(np.floor(left * scale), 0.0))

@@ -28,9 +28,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from thinveil.errors import UsageError
-from thinveil.language.contracts import Post, Words
-from thinveil.language.laws.rounding import GRAIN, binary
+from thinveil.errors import BudgetError, UsageError
+from thinveil.language.contracts import Words
+from thinveil.language.laws.additive import Additive, signed, uniform
 from thinveil.language.queries import Codes, Flags, Floats
 
 SMALLEST_DELTA: Final = 1e-290
@@ -44,12 +44,12 @@ _inverse: Final = np.frompyfunc(NormalDist().inv_cdf, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(Additive):
     """Gaussian noise: differential privacy but for a chance delta of anything worse.
 
     Args:
-        chance: The delta of an answer, between 0 and 1.
-        per: An answer at loss epsilon has the delta chance * epsilon / per, so that delta is
+        delta: That of an answer, between 0 and 1.
+        per: An answer at loss epsilon has the delta times epsilon / per, so that delta is
             shared out as epsilon is. None gives every answer the same delta.
 
     >>> round(Gaussian(1e-5).deviation(1.0), 4)
@@ -58,15 +58,12 @@ class Gaussian:
 
     name: ClassVar = "gaussian"
     title: ClassVar = "Gaussian"
-    discrete: ClassVar = False
-    silent: ClassVar = False
-    level: ClassVar = True
 
-    chance: float
+    delta: float
     per: float | None = None
 
     def __post_init__(self) -> None:
-        if not SMALLEST_DELTA <= self.chance < 1:
+        if not SMALLEST_DELTA <= self.delta < 1:
             raise UsageError(f"the delta must lie between {SMALLEST_DELTA} and 1")
         if self.per is not None and not 0 < self.per < math.inf:
             raise UsageError("the loss that a delta goes with must be above zero")
@@ -87,33 +84,29 @@ class Gaussian:
 
     def deviation(self, epsilon: float) -> float:
         """Return the standard deviation that an answer at this loss needs."""
-        share = 1.0 if self.per is None else epsilon / self.per
-        chance = self.chance * share
-        if not 0 < chance < 1:
-            raise UsageError(f"an answer at epsilon {epsilon:g} would have a delta of {chance:g}")
-        return calibrated(epsilon, chance)
+        delta = self.delta * (1.0 if self.per is None else epsilon / self.per)
+        if not 0 < delta < 1:
+            raise BudgetError(f"an answer at epsilon {epsilon:g} would have a delta of {delta:g}")
+        return calibrated(epsilon, delta)
 
-    def delta(self, answers: int, epsilon: Fraction) -> Fraction:
+    def deltas(self, answers: int, epsilon: Fraction) -> Fraction:
         """Return the deltas of so many answers together, exactly."""
-        chance = Fraction(repr(self.chance))
-        return chance * answers if self.per is None else chance * epsilon / Fraction(repr(self.per))
+        delta = Fraction(repr(self.delta))
+        return delta * answers if self.per is None else delta * epsilon / Fraction(repr(self.per))
 
-    def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
-        """Return the log density or log mass of answers."""
-        far = np.abs(value - bit)
-        if post == "binary":
-            return binary(self, far, rate)
-        density: Floats = np.log(rate) - _LOG_ROOT - (rate * far) ** 2 / 2
-        if post == "integer":
-            near = _log_tail(rate * np.maximum(far - 0.5, 0.5))
-            beyond = _log_tail(rate * (far + 0.5))
+    def density(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log density."""
+        log: Floats = np.log(rate) - _LOG_ROOT - (rate * far) ** 2 / 2
+        return log
+
+    def whole(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log mass of a whole number; of narrow ones by the density."""
+        near = _log_tail(rate * np.maximum(far - 0.5, 0.5))
+        beyond = _log_tail(rate * (far + 0.5))
+        with np.errstate(divide="ignore", invalid="ignore"):
             beside = near + np.log1p(-np.exp(np.minimum(beyond - near, 0.0)))
-            whole = np.where(far == 0, np.log(self.still(rate, post)), beside)
-            return np.where(rate < _FINE, density, whole)
-        if not exact:
-            return density
-        by_chance = np.log(np.minimum(GRAIN * (1.0 + rate), 1.0))
-        return np.where((value == 0) | (value == 1), by_chance, density)
+            middle = np.log1p(-2 * np.exp(beyond))
+        return np.where(rate < _FINE, self.density(far, rate), np.where(far == 0, middle, beside))
 
     def row_loglik(
         self, values: Floats, starts: Codes, repeats: Codes, bit: Flags, rate: Floats
@@ -133,13 +126,6 @@ class Gaussian:
     def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
         """Return P(noise >= x)."""
         return _upper(x * np.asarray(rate))
-
-    def still(self, rate: Floats, post: Post) -> Floats:
-        """Return P(|noise| < 1/2) if rounded, else 0."""
-        if post != "integer":
-            return np.zeros_like(rate)
-        inside = np.where(rate < _FINE, rate / math.sqrt(2 * math.pi), 1 - 2 * _upper(rate / 2))
-        return inside
 
     def quantile(self, u: Floats, scale: float) -> Floats:
         """Return the inverse of the distribution function."""
@@ -167,12 +153,9 @@ class Gaussian:
         half = rate / 2
         return min(math.erf(half / _ROOT), half * half / 2 / math.log(2))
 
-    def draw(self, words: Words, bit: Floats, scale: float | Floats) -> Floats:
-        """Draw by inversion: the lowest bit is the sign, the top 53 bits a tail."""
-        tails = ((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-54
-        magnitude = -_at(np.asarray(tails, np.float64))
-        noise: Floats = bit + np.where(words & np.uint64(1), -magnitude, magnitude) * scale
-        return noise
+    def standard(self, words: Words) -> Floats:
+        """Draw by inversion: the top 53 bits are a tail."""
+        return signed(words, -_at(uniform(words) / 2))
 
 
 @lru_cache(maxsize=2**16)

@@ -4,56 +4,41 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
 from thinveil.language.contracts import Post, Words
-from thinveil.language.laws.rounding import GRAIN, binary
+from thinveil.language.laws.additive import Additive, signed, uniform
 from thinveil.language.queries import Codes, Flags, Floats
-
-_SIGN: Final = np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Laplace:
-    """Laplace noise of scale S / epsilon: pure differential privacy for S the sensitivity."""
+class Laplace(Additive):
+    """Laplace noise of scale S / epsilon: pure differential privacy for S the sensitivity.
+
+    The ordinary one, of variance 2 at scale 1 (erratum 1).
+    """
 
     name: ClassVar = "laplace"
     title: ClassVar = "Laplace"
-    discrete: ClassVar = False
-    silent: ClassVar = False
-    level: ClassVar = True
 
     def __repr__(self) -> str:
         return repr(self.name)  # as fingerprints in transcripts have it
 
-    def sized(self, what: str) -> str:
-        """Say how wide the noise is."""
-        return f"{what} / epsilon"
+    def density(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log density."""
+        log: Floats = np.log(rate / 2) - rate * far
+        return log
 
-    def widen(self, epsilon: float | Floats | None) -> float:
-        """Return 1."""
-        return 1.0
+    def whole(self, far: Floats, rate: Floats) -> Floats:
+        """Return the log mass of a whole number."""
+        beside = np.log(-0.5 * np.expm1(-rate)) - rate * (far - 0.5)
+        return np.where(far == 0, np.log(-np.expm1(-rate / 2)), beside)
 
-    def delta(self, answers: int, epsilon: Fraction) -> Fraction:
-        """Return 0: no chance of anything worse."""
-        return Fraction(0)
-
-    def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
-        """Return the log density or log mass of answers."""
-        far = np.abs(value - bit)
-        if post == "integer":
-            beside = np.log(-0.5 * np.expm1(-rate)) - rate * (far - 0.5)
-            return np.where(far == 0, np.log(self.still(rate, post)), beside)
-        if post == "binary":
-            return binary(self, far, rate)
-        density: Floats = np.log(rate / 2) - rate * far
-        if not exact:
-            return density
-        by_chance = np.log(np.minimum(GRAIN * (1.0 + rate), 1.0))
-        return np.where((value == 0) | (value == 1), by_chance, density)
+    def still(self, rate: Floats, post: Post) -> Floats:
+        """Return P(|noise| < 1/2) if rounded, else 0."""
+        return -np.expm1(-rate / 2) if post == "integer" else np.zeros_like(rate)
 
     def row_loglik(
         self, values: Floats, starts: Codes, repeats: Codes, bit: Flags, rate: Floats
@@ -64,13 +49,9 @@ class Laplace:
         return told
 
     def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
-        """Return P(noise >= x) = exp(-rate x) / 2."""
+        """Return exp(-rate x) / 2."""
         beyond: Floats = 0.5 * np.exp(-(x * rate))
         return beyond
-
-    def still(self, rate: Floats, post: Post) -> Floats:
-        """Return P(|noise| < 1/2) if rounded, else 0."""
-        return -np.expm1(-rate / 2) if post == "integer" else np.zeros_like(rate)
 
     def quantile(self, u: Floats, scale: float) -> Floats:
         """Return the inverse of the distribution function."""
@@ -103,16 +84,6 @@ class Laplace:
         entropy = half * half / 2 if half < 1e-4 else half + math.expm1(-half)
         return min(-math.expm1(-half), entropy / math.log(2))
 
-    def draw(self, words: Words, bit: Floats, scale: float | Floats) -> Floats:
-        """Draw from the ordinary one, of variance 2 (erratum 1).
-
-        The lowest bit is the sign, the top 53 bits an exponential magnitude.
-        """
-        return bit + standard(words) * scale
-
-
-def standard(words: Words) -> Floats:
-    """Turn words into draws from Laplace(1)."""
-    magnitude = -np.log(((words >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
-    noise: Floats = np.where(words & _SIGN, -magnitude, magnitude)
-    return noise
+    def standard(self, words: Words) -> Floats:
+        """Draw an exponential magnitude and a sign."""
+        return signed(words, -np.log(uniform(words)))

@@ -257,10 +257,10 @@ def _cells(lists: dict[str, Codes], attributes: int) -> tuple[Cells, Codes]:
 
 
 def encode_reply(reply: Reply) -> memoryview:
-    """Write answers as an Arrow stream."""
+    """Write answers as an Arrow stream; no answer is null."""
     pa = pyarrow()
     said = {"key": reply.key, "cost": reply.cost, "left": reply.left, "again": str(reply.again)}
-    record = pa.record_batch({"answers": pa.array(reply.values)})
+    record = pa.record_batch({"answers": pa.array(reply.values, from_pandas=True)})
     return _stream(pa, record.replace_schema_metadata(said))
 
 

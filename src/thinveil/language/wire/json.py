@@ -358,9 +358,9 @@ def _code(value: object, where: str) -> int:
 
 
 def encode_reply(reply: Reply, batch: QueryBatch) -> bytes:
-    """Write answers as JSON, a list for each question."""
+    """Write answers as JSON, a list for each question; no answer is null."""
     repeats = batch.repeats
-    values = reply.values.tolist()
+    values = [None if value != value else value for value in reply.values.tolist()]
     ends = (
         range(repeats, len(values) + 1, repeats)
         if isinstance(repeats, int)
@@ -384,7 +384,7 @@ def encode_reply(reply: Reply, batch: QueryBatch) -> bytes:
 
 
 def decode_reply(body: bytes) -> Reply:
-    """Read answers from JSON; whether they are finite is for the reader to see.
+    """Read answers from JSON, null as NaN; whether they may be so is for the reader to see.
 
     Raises:
         FieldError: The body is not a reply.
