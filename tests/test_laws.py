@@ -1,4 +1,4 @@
-"""Noise laws as values: densities, atoms, tails, overlaps, draws, silence; none asked for by name."""
+"""Noise laws as values: densities, atoms, tails, overlaps, draws, silence."""
 
 from __future__ import annotations
 
