@@ -33,8 +33,9 @@ from thinveil.verdicts.typed import from_json, to_json
 
 _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
-    "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed", "error_probability",
-    "score", "notice", "seed", "transcript", "accuracy", "membership", "staircase",
+    "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed",
+    "error_probability", "score", "notice", "seed", "transcript", "accuracy", "membership",
+    "staircase",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
