@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import thinveil
+from thinveil.attacker.strategies import STRATEGIES, plugged, strategy_named, strategy_names
 from thinveil.auditing.targets import Target
 from thinveil.commands.main import run
 from thinveil.errors import PluginError, UsageError
@@ -147,6 +148,87 @@ def test_no_group_size_no_k(install: Install) -> None:
     assert claim_named("mine").k is None
     with pytest.raises(UsageError, match="has no group size"):
         thinveil.Options(mechanism="mine", k=2)
+
+
+# ---- strategies
+
+PLAIN = """
+    import thinveil
+    from thinveil.attacker.engines import published
+    from thinveil.attacker.engines.coroutines import Coroutines, Kit
+
+    KIT = Kit("plain", published.count, published.values, published.only)
+
+    def make():
+        engine = lambda facts, care: Coroutines(facts, care, KIT)
+        return thinveil.Strategy("whatever", {"zones": engine})
+"""
+
+
+def test_a_strategy_is_found_by_name(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    assert strategy_names() == tuple(STRATEGIES)
+    install(PLAIN, strategies__plain="make")
+    assert strategy_names() == (*STRATEGIES, "plain")
+    assert strategy_named("plain").name == "plain"
+    data = thinveil.people(20)
+    for attack, settings in {
+        "dataset": {},
+        "column": {"columns": ["age"]},
+        "count": {"known": {"age": "30..40"}},
+        "membership": {"known": {"age": 30}},
+        "uniqueness": {"known": {"age": 30}},
+        "attribute": {"known": {"age": 30}},
+    }.items():
+        costs = {}
+        for name in ("plain", "published"):
+            verdict = thinveil.audit(data, attack=attack, strategy=name, **settings)
+            assert verdict.run.ending == "complete"
+            costs[name] = verdict.run.meter.queries
+        assert costs["published"] - costs["plain"] == (attack == "membership")
+    assert run(["audit", "--strategy", "plain", "--attack", "count", "--known", "age=3..9"]) == 0
+    capsys.readouterr()
+    for given, said in (
+        (["--strategy", "plane"], "'plane'"),
+        (["--strategy", "plain", "--mechanism", "bdp"], "shows which records exist"),
+    ):
+        assert run(["audit", *given]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_strategy_is_loaded_only_when_it_is_used(install: Install) -> None:
+    install("raise SystemError('imported')", strategies__plain="make")
+    assert "plain" in strategy_names()
+    assert run(["audit", "--attack", "count", "--known", "age=30..40"]) == 0
+    with pytest.raises(PluginError, match="SystemError: imported"):
+        strategy_named("plain")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import nothing_like_it", "cannot be loaded: ModuleNotFoundError"),
+        ("make = 5", "is a int, which cannot be called"),
+        ("def make(): pass", "returned nothing where a thinveil Strategy is wanted"),
+        ("def make(): return 'adaptive'", "returned a str where"),
+        ("def make(k): pass", "failed: TypeError"),
+    ],
+)
+def test_a_broken_strategy_is_an_error_that_names_its_package(
+    source: str, said: str, install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(source, strategies__plain="make")
+    with pytest.raises(PluginError, match=re.escape(said)) as caught:
+        strategy_named("plain")
+    assert "their-package" in str(caught.value)
+    assert run(["audit", "--strategy", "plain"]) == 1
+    assert "their-package" in capsys.readouterr().err
+
+
+def test_names_of_strategies_must_be_free(install: Install) -> None:
+    install(PLAIN, strategies__adaptive="make")
+    assert strategy_named("adaptive") is STRATEGIES["adaptive"]
+    with pytest.raises(PluginError, match="uses the name 'adaptive', which is taken"):
+        plugged("adaptive")
 
 
 # ---- broken ones
@@ -478,19 +560,20 @@ def test_the_page_on_plug_ins_runs(
     install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blocks = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
-    module, target, usage = blocks
+    module, target, strategy, usage = blocks
     points = tomllib.loads(re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)[0])
     named = points["project"]["entry-points"]
     install(
-        module + target, "mine",
+        module + target + strategy, "mine",
         mine=named["thinveil.mechanisms"]["mine"],
         targets__mine=named["thinveil.targets"]["mine"],
+        strategies__mine=named["thinveil.strategies"]["mine"],
     )  # fmt: skip
     people_csv(60)
     exec(compile(usage, "plugins.md", "exec"), {"thinveil": thinveil})
     assert "all 60 records exactly" in capsys.readouterr().out
     lines = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)[0].strip().splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         words = line.split()
         if words[1] == "compare":

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from thinveil.attacker.strategies import STRATEGIES
+    from thinveil.attacker.strategies import STRATEGIES, Strategy
     from thinveil.auditing.options import ATTACKS, Options
     from thinveil.auditing.targets import Target
     from thinveil.curator.curator import Curator
@@ -48,6 +48,7 @@ __all__ = [
     "PublicFacts",
     "QueryBatch",
     "Schema",
+    "Strategy",
     "Target",
     "ThinveilError",
     "Trial",
@@ -66,7 +67,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "attacker.strategies": ("STRATEGIES",),
+    "attacker.strategies": ("STRATEGIES", "Strategy"),
     "verdicts.audit": ("audit",),
     "verdicts.membership": ("Trial",),
     "auditing.options": ("ATTACKS", "Options"),

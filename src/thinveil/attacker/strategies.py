@@ -186,5 +186,14 @@ def strategy_named(name: str) -> Strategy:
         raise UsageError(
             f"there is no strategy {name!r}; choose from {', '.join(strategy_names())}"
         )
+    return plugged(name)
+
+
+def plugged(name: str) -> Strategy:
+    """Return a plug-in's strategy.
+
+    Raises:
+        PluginError: It cannot be loaded, is none, or its name is taken.
+    """
     made = plugins.made(plugins.STRATEGY_GROUP, name, tuple(STRATEGIES), Strategy)
     return replace(made, name=name)

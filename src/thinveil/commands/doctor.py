@@ -257,14 +257,16 @@ def _notes(parts: Sequence[Extra], java: str | None) -> Iterator[str]:
 
 
 def _plugins() -> Iterator[dict[str, str]]:
-    """Yield the mechanisms and targets that other packages bring, each of them loaded."""
+    """Yield the mechanisms, targets and strategies that other packages bring, all loaded."""
     try:
+        from thinveil.attacker.strategies import plugged
         from thinveil.language import plugins
     except ImportError:
         return  # NumPy is broken, and that is said already
     for kind, group, load in (
         ("mechanism", plugins.MECHANISM_GROUP, plugins.mechanism),
         ("target", plugins.TARGET_GROUP, plugins.target_maker),
+        ("strategy", plugins.STRATEGY_GROUP, plugged),
     ):
         for name, packages in plugins.found(group):
             problem = ""
