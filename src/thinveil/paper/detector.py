@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from thinveil.attacker.evidence.noise_tests import Identical, repetitions
 from thinveil.paper import figures as paper
-from thinveil.paper.rows import Row, rounded
+from thinveil.paper.rows import Row, Sheet
 from thinveil.paper.simulation import MAGNITUDE, PRINTED, PSI, Measured, Score, Walks
 
 STANDARD_ERRORS: Final = 5
@@ -94,54 +94,19 @@ def _rounding() -> list[Row]:
     """Set the chances that rounded noise looks like none beside those of the notes."""
     binary, whole = Identical("binary"), Identical("integer")
     few, noisy = paper.IDENTICAL, paper.NOISY_QUERIES
-    chance = binary.error(few, _EPSILON / few)
-    one = whole.error(1, _EPSILON)
-    total = 1e-6 / paper.DATASET[True]
-    return [
-        rounded(
-            _NAME,
-            f"{few} rounded answers identical (erratum 3)",
-            None,
-            paper.IDENTICAL_BY_CHANCE,
-            chance,
-            6,
-        ),
-        rounded(
-            _NAME,
-            f"so misread of {noisy:,} (erratum 3)",
-            None,
-            paper.IDENTICAL_MISREAD,
-            chance * noisy,
-            0,
-        ),
-        Row(
-            _NAME,
-            "rounded answers for an error of 1e-10 (erratum 3)",
-            None,
-            paper.IDENTICAL_NEEDED,
-            repetitions(binary, 1e-10, _EPSILON),
-        ),
-        Row(
-            _NAME,
-            "rounded answers for 1e-06 over a whole table (ours)",
-            None,
-            paper.IDENTICAL_NEEDED_IN_ALL,
-            repetitions(binary, total, _EPSILON),
-        ),
-        rounded(
-            _NAME,
-            "whole-number noise is 0 or 1 (erratum 14)",
-            None,
-            paper.INTEGER_BY_CHANCE,
-            one,
-            12,
-        ),
-        rounded(
-            _NAME,
-            f"any of {noisy:,} such (erratum 14)",
-            None,
-            paper.INTEGER_MISREAD,
-            one * noisy,
-            4,
-        ),
-    ]
+    chance, one = binary.error(few, _EPSILON / few), whole.error(1, _EPSILON)
+    wanted = repetitions(binary, 1e-10, _EPSILON)
+    in_all = repetitions(binary, 1e-6 / paper.DATASET[True], _EPSILON)
+    rows = Sheet(_NAME)
+    alike = f"{few} rounded answers identical (erratum 3)"
+    rows.add(alike, None, paper.IDENTICAL_BY_CHANCE, chance, 6)
+    misread = f"so misread of {noisy:,} (erratum 3)"
+    rows.add(misread, None, paper.IDENTICAL_MISREAD, chance * noisy, 0)
+    needed = "rounded answers for an error of 1e-10 (erratum 3)"
+    rows.add(needed, None, paper.IDENTICAL_NEEDED, wanted)
+    needed = "rounded answers for 1e-06 over a whole table (ours)"
+    rows.add(needed, None, paper.IDENTICAL_NEEDED_IN_ALL, in_all)
+    small = "whole-number noise is 0 or 1 (erratum 14)"
+    rows.add(small, None, paper.INTEGER_BY_CHANCE, one, 12)
+    rows.add(f"any of {noisy:,} such (erratum 14)", None, paper.INTEGER_MISREAD, one * noisy, 4)
+    return rows

@@ -22,7 +22,7 @@ from thinveil.language.claims import idp
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import Grid, Schema
 from thinveil.paper import figures as paper
-from thinveil.paper.rows import Row, rounded
+from thinveil.paper.rows import Row, Sheet
 from thinveil.verdicts.scoring import score
 
 _STRATEGY = strategy_named("published")
@@ -47,19 +47,11 @@ def _run(
 def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     """How many queries decide whether a person is in the table."""
     who = unique_people(data)[0]
-    rows = []
-    for protected in (True, False):
+    rows = Sheet("membership")
+    for protected, figure in paper.MEMBERSHIP.items():
         ended = _run(data, protected, "membership", Wish(people=[who]), observer, seed)
         assert ended.found.people[0].present is True
-        rows.append(
-            Row(
-                "membership",
-                "queries for one person",
-                protected,
-                paper.MEMBERSHIP[protected],
-                ended.meter.queries,
-            )
-        )
+        rows.add("queries for one person", protected, figure, ended.meter.queries)
     return rows
 
 
@@ -83,28 +75,20 @@ def targeting(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     known = set(people[0])
     wanted = [column for column in range(len(data.schema)) if column not in known]
     balance = data.schema.column("balance")
-    name = "people unique on five attributes"
-    rows = [Row("targeting", name, None, paper.UNIQUE_PEOPLE, len(people))]
+    rows = Sheet("targeting")
+    rows.add("people unique on five attributes", None, paper.UNIQUE_PEOPLE, len(people))
     wish = Wish(people=people, columns=wanted, alone=True, shortcut=False)
     for protected in (True, False):
         ended = _run(data, protected, "attribute", wish, observer, seed)
         _check_people(data, people, ended.found)
         one = int(ended.meter.by_column[balance]) / len(people)
         whole = ended.meter.queries / len(people)
-        rows += [
-            rounded("targeting", "balance, queries a person", protected, paper.BALANCE, one, 1),
-            rounded("targeting", "balance, to four digits", protected, paper.BALANCE_FINE, one, 4),
-            rounded(
-                "targeting",
-                "balance, queries a bit",
-                protected,
-                paper.PER_BIT,
-                one / paper.BALANCE_BITS,
-                1,
-            ),
-            rounded("targeting", "all 12 unknown attributes", protected, paper.RECORD, whole, 1),
-            rounded("targeting", "all 12, to four digits", protected, paper.RECORD_FINE, whole, 4),
-        ]
+        bit = one / paper.BALANCE_BITS
+        rows.add("balance, queries a person", protected, paper.BALANCE, one, 1)
+        rows.add("balance, to four digits", protected, paper.BALANCE_FINE, one, 4)
+        rows.add("balance, queries a bit", protected, paper.PER_BIT, bit, 1)
+        rows.add("all 12 unknown attributes", protected, paper.RECORD, whole, 1)
+        rows.add("all 12, to four digits", protected, paper.RECORD_FINE, whole, 4)
     return rows
 
 
@@ -121,108 +105,57 @@ def _check_people(data: Dataset, people: list[Person], found: Any) -> None:
 def columns(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     """How many queries reconstruct each attribute by itself."""
     names = [data.schema.column(name) for name in paper.ORDER]
-    rows = []
-    for protected in (True, False):
+    rows = Sheet("columns")
+    for protected, figures in paper.COLUMNS.items():
         ended = _run(data, protected, "column", Wish(columns=names), observer, seed)
         for each in ended.found.columns:
             values, counts = np.unique(data.column(each.column), return_counts=True)
             assert each.values == list(zip(values.tolist(), counts.tolist(), strict=True))
-        asked = dict(zip(data.schema.names, ended.meter.by_column.tolist(), strict=False))
-        rows += [
-            Row("columns", name, protected, figure, asked[name])
-            for name, figure in paper.COLUMNS[protected].items()
-        ]
+        asked = _by_name(data, ended)
+        for name, figure in figures.items():
+            rows.add(name, protected, figure, asked[name])
         if protected:
-            distinct = {
-                data.schema[each.column].name: len(each.values) for each in ended.found.columns
-            }
-            rows += [
-                rounded(
-                    "columns",
-                    "balance, queries a distinct value",
-                    True,
-                    33,
-                    asked["balance"] / distinct["balance"],
-                    0,
-                ),
-                rounded(
-                    "columns",
-                    "balance, queries a person",
-                    True,
-                    5,
-                    asked["balance"] / data.records,
-                    0,
-                ),
-                *(
-                    Row("columns", f"distinct values of {name}", None, figure, distinct[name])
-                    for name, figure in paper.DISTINCT.items()
-                ),
-            ]
+            found = ended.found.columns
+            distinct = {data.schema[each.column].name: len(each.values) for each in found}
+            value, person = asked["balance"] / distinct["balance"], asked["balance"] / data.records
+            rows.add("balance, queries a distinct value", True, paper.PER_VALUE, value, 0)
+            rows.add("balance, queries a person", True, paper.PER_BALANCE, person, 0)
+            for name, figure in paper.DISTINCT.items():
+                rows.add(f"distinct values of {name}", None, figure, distinct[name])
     return rows
+
+
+def _by_name(data: Dataset, ended: Run[Any]) -> dict[str, int]:
+    """Return how many questions each attribute took."""
+    return dict(zip(data.schema.names, ended.meter.by_column.tolist(), strict=False))
 
 
 def dataset(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
     """How many queries reconstruct the whole table."""
     order = [data.schema.column(name) for name in paper.ORDER]
-    rows: list[Row] = []
-    for protected in (True, False):
+    rows = Sheet("dataset")
+    for protected, total in paper.DATASET.items():
         ended = _run(data, protected, "dataset", Wish(order=order), observer, seed)
-        scored = score(ended.found, data)
-        queries = ended.meter.queries
-        per_person = queries / data.records
-        per_element = per_person / len(data.schema)
-        rows += [
-            Row("dataset", "total queries", protected, paper.DATASET[protected], queries),
-            rounded(
-                "dataset",
-                "queries a person",
-                protected,
-                paper.PER_PERSON[protected],
-                per_person,
-                1,
-            ),
-            rounded(
-                "dataset",
-                "queries a data element",
-                protected,
-                paper.PER_ELEMENT[protected],
-                per_element,
-                1,
-            ),
-            Row("dataset", "records recovered", protected, data.records, scored.recovered),
-        ]
+        queries, trivial = ended.meter.queries, ended.meter.trivial
+        person = queries / data.records
+        element = person / len(data.schema)
+        right = score(ended.found, data).recovered
+        rows.add("total queries", protected, total, queries)
+        rows.add("queries a person", protected, paper.PER_PERSON[protected], person, 1)
+        rows.add("queries a data element", protected, paper.PER_ELEMENT[protected], element, 1)
+        rows.add("records recovered", protected, data.records, right)
         if protected:
-            asked = dict(zip(data.schema.names, ended.meter.by_column.tolist(), strict=False))
-            rows.append(
-                Row("dataset", "claimed privacy loss", True, paper.CLAIMED, float(ended.spent))
-            )
-            rows += [
-                Row("dataset", f"queries for {name}", True, figure, asked[name])
-                for name, figure in paper.DATASET_BY_ATTRIBUTE.items()
-            ]
+            rows.add("claimed privacy loss", True, paper.CLAIMED, float(ended.spent))
+            asked = _by_name(data, ended)
+            for name, figure in paper.DATASET_BY_ATTRIBUTE.items():
+                rows.add(f"queries for {name}", True, figure, asked[name])
         else:
-            trivial = ended.meter.trivial
-            rows += [
-                Row("dataset", "trivial queries (erratum 8)", False, paper.TRIVIAL, trivial),
-                Row(
-                    "dataset",
-                    "without them (erratum 8)",
-                    False,
-                    paper.WITHOUT_TRIVIAL,
-                    queries - trivial,
-                ),
-            ]
+            left = queries - trivial
+            rows.add("trivial queries (erratum 8)", False, paper.TRIVIAL, trivial)
+            rows.add("without them (erratum 8)", False, paper.WITHOUT_TRIVIAL, left)
     by_size = sorted(order, key=lambda column: data.schema[column].size or 0)
-    ended = _run(data, True, "dataset", Wish(order=by_size), observer, seed)
-    rows.append(
-        Row(
-            "dataset",
-            "by public domain size (erratum 11)",
-            True,
-            paper.BY_DOMAIN_SIZE,
-            ended.meter.queries,
-        )
-    )
+    asked_so = _run(data, True, "dataset", Wish(order=by_size), observer, seed).meter.queries
+    rows.add("by public domain size (erratum 11)", True, paper.BY_DOMAIN_SIZE, asked_so)
     return rows
 
 
@@ -250,14 +183,13 @@ def sensitivity(seed: int = 0) -> list[Row]:
     ended = _run(data, True, "count", Wish(box={0: (1, 10)}), seed=seed)
     whole = _run(data, True, "dataset", Wish(), seed=seed)
     incomes = np.repeat(whole.found.codes[:, 0], whole.found.counts)
-    name = "sensitivity"
-    return [
-        Row(name, "thresholds with sensitivity 1", True, [1, 2], noisy),
-        Row(name, "answer at b = 0", True, ABOVE / 2, exact.get(0)),
-        Row(name, "answer at b = 3", True, 0.0, exact.get(3)),
-        Row(name, "people with an income in [1, 10)", True, 2, ended.found.count),
-        Row(name, "incomes recovered", True, list(paper.INCOMES), np.sort(incomes).tolist()),
-    ]
+    rows = Sheet("sensitivity")
+    rows.add("thresholds with sensitivity 1", True, [1, 2], noisy)
+    rows.add("answer at b = 0", True, ABOVE / 2, exact.get(0))
+    rows.add("answer at b = 3", True, 0.0, exact.get(3))
+    rows.add("people with an income in [1, 10)", True, 2, ended.found.count)
+    rows.add("incomes recovered", True, list(paper.INCOMES), np.sort(incomes).tolist())
+    return rows
 
 
 EXPERIMENTS: Final[dict[str, Callable[[Dataset, Observer, int], list[Row]]]] = {

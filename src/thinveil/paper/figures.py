@@ -1,28 +1,13 @@
-"""The figures of the paper's experiments, as published (NOTES, section 3), and its errata."""
+"""The figures of the paper's experiments, as published, and its errata."""
 
 from __future__ import annotations
 
 from typing import Final
 
 ORDER: Final = (
-    "y",
-    "default",
-    "housing",
-    "loan",
-    "marital",
-    "contact",
-    "poutcome",
-    "education",
-    "job",
-    "month",
-    "day",
-    "previous",
-    "campaign",
-    "age",
-    "pdays",
-    "duration",
-    "balance",
-)
+    "y", "default", "housing", "loan", "marital", "contact", "poutcome", "education", "job",
+    "month", "day", "previous", "campaign", "age", "pdays", "duration", "balance",
+)  # fmt: skip
 """The published order of attributes: by distinct values in the data (erratum 11)."""
 
 LINKING: Final = ("age", "marital", "education", "job", "housing")
@@ -65,6 +50,8 @@ BALANCE_FINE: Final = 29.8534
 RECORD: Final = 131.2
 RECORD_FINE: Final = 131.1691
 PER_BIT: Final = 1.4
+PER_VALUE: Final = 33
+PER_BALANCE: Final = 5
 BALANCE_BITS: Final = 21
 MEMBERSHIP: Final = {True: 2, False: 1}
 

@@ -44,13 +44,27 @@ class Row:
         return plain if self.unrounded is None else {**plain, "unrounded": self.unrounded}
 
 
-def rounded(
-    experiment: str,
-    name: str,
-    protected: bool | None,
-    published: float,
-    value: float,
-    digits: int,
-) -> Row:
-    """Return a row for a figure that the paper gives rounded to some digits."""
-    return Row(experiment, name, protected, published, round(value, digits), value)
+class Sheet(list[Row]):
+    """The rows of one experiment, in order.
+
+    >>> sheet = Sheet("dataset")
+    >>> sheet.add("queries a person", True, 119.9, 119.86, 1)
+    >>> sheet[0].agrees
+    True
+    """
+
+    def __init__(self, experiment: str) -> None:
+        super().__init__()
+        self.experiment = experiment
+
+    def add(
+        self,
+        name: str,
+        protected: bool | None,
+        published: Any,
+        measured: Any,
+        digits: int | None = None,
+    ) -> None:
+        """Add a figure; where the published one is rounded, to how many digits it is."""
+        ours = (measured,) if digits is None else (round(measured, digits), measured)
+        self.append(Row(self.experiment, name, protected, published, *ours))

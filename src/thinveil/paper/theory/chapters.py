@@ -150,10 +150,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Held):
         return {**plain(value.loss), "satisfied": value.holds}
     if isinstance(value, Loss):
-        return {
-            "exact": str(value),
-            "epsilon": None if value.ratio is None else value.epsilon,
-        }
+        return {"exact": str(value), "epsilon": None if value.ratio is None else value.epsilon}
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
     if isinstance(value, tuple):

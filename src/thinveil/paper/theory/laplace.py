@@ -105,11 +105,7 @@ class Noisy:
         )
 
 
-def laplace(
-    function: AnyFunction,
-    sensitivity: Number,
-    epsilon: Number,
-) -> Noisy:
+def laplace(function: AnyFunction, sensitivity: Number, epsilon: Number) -> Noisy:
     """Return a function with Laplace noise of scale sensitivity / epsilon on any data set.
 
     The global sensitivity makes it differentially private, the bootstrap sensitivity at the

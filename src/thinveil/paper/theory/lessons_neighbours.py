@@ -74,14 +74,7 @@ def hints(setting: Setting) -> Chapter:
         f"May the mechanism be chosen by looking at the data? ({len(CENSUS)} data sets: three "
         "people, two states)",
         "Definition Empirical Neighbors, Lemma hint (first part)",
-        (
-            "definition",
-            "hint",
-            "chooser",
-            "worst loss",
-            f"at {float(TINY):g}",
-            "left open",
-        ),
+        ("definition", "hint", "chooser", "worst loss", f"at {float(TINY):g}", "left open"),
         tuple(rows),
         "The chooser whose mechanism ignores the data and prints the hint "
         + (
@@ -193,16 +186,7 @@ def empty_hint(setting: Setting) -> Chapter:
         "empty_hint",
         "And if the mechanism is chosen without looking?",
         "Lemma hint (second part); erratum 13",
-        (
-            "definition",
-            "n, domain",
-            "kept",
-            "missing",
-            "further",
-            "so it is",
-            "loophole",
-            "in DP",
-        ),
+        ("definition", "n, domain", "kept", "missing", "further", "so it is", "loophole", "in DP"),
         tuple(rows),
         "What is kept are pairs of dp-neighbours. IDP with the empty hint is DP"
         + ("; Group IDP then asks more than DP at the same epsilon. " if setting.k > 1 else ". ")

@@ -65,13 +65,7 @@ def definitions(setting: Setting) -> Chapter:
         "Does this mechanism satisfy that definition at epsilon = ln 2?",
         "Definitions epsilon-DP, Group IDP (also its original form) and BDP. Noisy bit: randomised "
         "response; noisy count: geometric noise; both with exact probabilities",
-        (
-            "mechanism",
-            "DP",
-            *map(group_name, setting.groups),
-            "BDP",
-            "original",
-        ),
+        ("mechanism", "DP", *map(group_name, setting.groups), "BDP", "original"),
         tuple(rows),
         "Each cell has the exact worst loss over the pairs of that definition; the original form "
         f"is held against ({', '.join(map(str, original))}). "
@@ -111,13 +105,7 @@ def readings(setting: Setting) -> Chapter:
         "readings",
         f"Does k-Laplace satisfy Group IDP? (k = {k}, epsilon = {setting.epsilon})",
         "Definitions Group IDP and k-Laplace Mechanism, Section 3.1",
-        (
-            "function",
-            "fixed, here",
-            "fixed, worst",
-            "anew, here",
-            "anew, DP",
-        ),
+        ("function", "fixed, here", "fixed, worst", "anew, here", "anew, DP"),
         tuple(rows),
         f"With the scale chosen once for a data set and then fixed, {'yes' if kept else 'NO'}: the "
         "definition asks how that one mechanism behaves nearby. But the scale is what the data "
@@ -136,10 +124,7 @@ def combining(setting: Setting) -> Chapter:
     made = {
         "A, told as low or high": (postprocess(first, lambda each: 2 * each > n), "A"),
         "A, told as even or odd": (postprocess(first, lambda each: each % 2), "A"),
-        "A, plus a fair coin": (
-            postprocess(first, lambda each: {each: half, each + 1: half}),
-            "A",
-        ),
+        "A, plus a fair coin": (postprocess(first, lambda each: {each: half, each + 1: half}), "A"),
         "A and B together": (compose(first, second), "A + B"),
         "A twice": (compose(first, first), "A + A"),
     }
