@@ -91,13 +91,8 @@ def side_by_side(
 ) -> Attack[list[Any]]:
     """Run searches together, one batch a round, and return their results in order.
 
-    Args:
-        facts: What is public, for reading answers.
-        cells: The groups of records that the searches look at.
-        work: The searches.
-        about: Called each round with the settled share of the weight and the results so
-            far (None where a search still runs).
-        care: How sure decisions must be, where single answers do not tell.
+    `about` is called each round with the settled share of the weight and the results so far
+    (None where a search still runs).
     """
     care = care or Care()
     rounds = _Rounds(cells, work, about, settling(facts, care))

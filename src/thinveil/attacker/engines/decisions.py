@@ -40,23 +40,14 @@ _PART: Final = 0.6  # the part of what is missing that a later step should about
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be decided about ranges of one column in cells, as columns.
-
-    Args:
-        cell: The cell of each.
-        column: The column that is narrowed, or WHOLE.
-        low: Where each range starts, in codes.
-        high: Where it ends (not included).
-        most: The most records that there can be.
-        t: Decide whether there are more than so many; EXACTLY asks how many there are.
-    """
+    """What is to be decided about ranges of one column in cells, as columns."""
 
     cell: Codes
-    column: int
+    column: int  # the one that is narrowed, or WHOLE
     low: Codes
-    high: Codes
-    most: Codes
-    t: Codes
+    high: Codes  # not included
+    most: Codes  # the most records that there can be
+    t: Codes  # decide whether there are more than so many; EXACTLY asks how many there are
 
 
 class Book:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -34,26 +34,6 @@ PAPER_PSI_REPEATS: Final = 1000
 """How many answers the paper gives psi_m; its proven bound would ask for far more."""
 _MOST_REPEATS: Final = 2**40
 _NEGLIGIBLE: Final = 40.0  # terms that fell by a factor e^-40 do not change a double
-
-
-class NoiseTest(Protocol):
-    """A test on a fixed number of answers.
-
-    Conforms: `Identical`, `Variance`, `MeanMagnitude`.
-    """
-
-    @property
-    def name(self) -> str:
-        """Return a short phrase for people."""
-        ...
-
-    def error(self, repeats: int, epsilon: float) -> float:
-        """Bound the probability that so many answers are misread; it falls with repeats."""
-        ...
-
-    def decide(self, answers: Floats, epsilon: float | Floats) -> Flags:
-        """Tell for each row of repeats whether it is the noisier kind."""
-        ...
 
 
 def repetitions(test: NoiseTest, wanted: float, epsilon: float) -> int:
@@ -212,6 +192,10 @@ class MeanMagnitude(_OfScale):
         """Tell for each row whether the noisier kind is at least as likely."""
         noisier: Flags = np.abs(answers * _by_answer(epsilon)).mean(axis=-1) >= self.threshold
         return noisier
+
+
+NoiseTest = Identical | Variance | MeanMagnitude
+"""A test on a fixed number of answers."""
 
 
 def _by_answer(epsilon: float | Floats) -> float | Floats:

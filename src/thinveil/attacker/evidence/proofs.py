@@ -53,17 +53,11 @@ class Columns:
 
 @dataclass(slots=True, eq=False)
 class Test(Columns):
-    """A question and the two counts between which its answers decide.
-
-    Args:
-        threshold: What is asked.
-        yes: The count that is to be proved.
-        no: The count that is to be ruled out.
-    """
+    """A question and the two counts between which its answers decide."""
 
     threshold: Codes
-    yes: Codes
-    no: Codes
+    yes: Codes  # the count that is to be proved
+    no: Codes  # the count that is to be ruled out
 
     def lead(self, facts: PublicFacts, answers: Answers, drawn: Codes) -> Floats:
         """Return by how many nats answers speak for the first count of each test."""
@@ -92,21 +86,13 @@ def at_least(claim: Claim, records: int, t: Codes) -> tuple[Test, Test, Flags]:
 
 @dataclass(slots=True, eq=False)
 class Proofs(Test):
-    """Proofs that are under way, one row a test.
+    """Proofs that are under way, one row a test."""
 
-    Args:
-        owner: The search that the test belongs to.
-        low: Where the range starts, in coarse steps.
-        high: Where it ends (not included).
-        led: By how many nats the claim leads.
-        of_value: Whether the test is about the value itself, not about what lies below.
-    """
-
-    owner: Codes
-    low: Codes
-    high: Codes
-    led: Floats
-    of_value: Flags
+    owner: Codes  # the search that the test belongs to
+    low: Codes  # where the range starts, in coarse steps
+    high: Codes  # where it ends (not included)
+    led: Floats  # by how many nats the claim leads
+    of_value: Flags  # whether the test is about the value itself, not about what lies below
 
     @staticmethod
     def begun(

@@ -91,16 +91,8 @@ def _beyond(batch: QueryBatch, row: Codes, beyond: Codes) -> QueryBatch:
         cell[extra & whole] = len(cells) + np.arange(len(names))
         inside = np.minimum(cells.high, LIMIT)
         cells = Cells(cells.columns, np.vstack([cells.low, ends[0]]), np.vstack([inside, ends[1]]))
-    return QueryBatch(
-        cells,
-        cell,
-        column,
-        low,
-        high,
-        batch.threshold[row],
-        offsets=np.arange(0, len(cell) + 1, 2),
-        about=batch.about,
-    )
+    threshold, offsets = batch.threshold[row], np.arange(0, len(cell) + 1, 2)
+    return QueryBatch(cells, cell, column, low, high, threshold, offsets, about=batch.about)
 
 
 def _without(batch: QueryBatch, row: Codes, empty: Empty, word: Codes) -> QueryBatch:
@@ -112,39 +104,22 @@ def _without(batch: QueryBatch, row: Codes, empty: Empty, word: Codes) -> QueryB
     start, stop = low[:, place], high[:, place]
     left, right = np.maximum(first, start), np.maximum(np.minimum(end, stop), start)
     apart = left >= right  # nothing of the part lies inside: the question stays whole
-    pieces = [
-        (low, high, start, np.where(apart, stop, left)),
-        (low, high, np.where(apart, stop, right), stop),
-        (None, None, first, np.minimum(end, start)),
-        (None, None, np.maximum(first, stop), end),
-    ]
-    boxes = [_box(*piece, place, low.shape) for piece in pieces]
-    kept = np.stack([box[2] for box in boxes], axis=1)
+    # before the part, after it, and what of the part lies outside on either side
+    anywhere = np.full_like(low, MISSING), np.full_like(low, INFINITE)
+    lows = np.stack([low, low, anywhere[0], anywhere[0]], axis=1)
+    highs = np.stack([high, high, anywhere[1], anywhere[1]], axis=1)
+    starts = start, np.where(apart, stop, right), first, np.maximum(first, stop)
+    stops = np.where(apart, stop, left), stop, np.minimum(end, start), end
+    lows[:, :, place], highs[:, :, place] = np.stack(starts, axis=1), np.stack(stops, axis=1)
+    kept: Flags = np.all(lows < highs, axis=2)
     nothing = ~kept.any(axis=1)  # the question lies inside the part: so it is empty as well
-    boxes[2][0][nothing, place], boxes[2][1][nothing, place] = first[nothing], end[nothing]
+    lows[nothing, 2, place], highs[nothing, 2, place] = first[nothing], end[nothing]
     kept[nothing, 2] = True
-    lows = np.stack([box[0] for box in boxes], axis=1)[kept]
-    highs = np.stack([box[1] for box in boxes], axis=1)[kept]
-    return QueryBatch(
-        Cells(tuple(columns), lows, highs),
-        np.arange(len(lows)),
-        np.full(len(lows), WHOLE),
-        np.full(len(lows), MISSING),
-        np.full(len(lows), INFINITE),
-        batch.threshold[row],
-        offsets=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]),
-        about=batch.about,
-    )
-
-
-def _box(
-    low: Codes | None, high: Codes | None, start: Codes, stop: Codes, place: int, shape: Any
-) -> tuple[Codes, Codes, Flags]:
-    """Return boxes with one range replaced, and which of them hold anything."""
-    lows = np.full(shape, MISSING) if low is None else low.copy()
-    highs = np.full(shape, INFINITE) if high is None else high.copy()
-    lows[:, place], highs[:, place] = start, stop
-    return lows, highs, (start < stop) & (lows < highs).all(axis=1)
+    cells = Cells(tuple(columns), lows[kept], highs[kept])
+    cell, threshold = np.arange(len(cells)), batch.threshold[row]
+    column, low, high = (np.full(len(cells), each) for each in (WHOLE, MISSING, INFINITE))
+    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    return QueryBatch(cells, cell, column, low, high, threshold, offsets, about=batch.about)
 
 
 def _part(empty: Empty, word: Codes) -> tuple[Codes, Codes]:

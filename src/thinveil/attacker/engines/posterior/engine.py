@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from thinveil.attacker.engines.coroutines import Coroutines, Work, side_by_side
 from thinveil.attacker.engines.posterior.searches import Searches
 from thinveil.attacker.engines.protocol import Cohorts, Hints, Look, in_turn
-from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import until_sure
 from thinveil.attacker.terms import Attack, Axis, Values, scaled
-from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
 from thinveil.language.schema import MISSING
 
@@ -66,32 +63,16 @@ class Posterior(Coroutines):
             )
         missing: list[Values] = [[(MISSING, each)] if each else [] for each in gone]
         left = sizes - np.array(gone, np.int64)
-        return (yield from values_of(self.facts, cells, axis, left, self.care, look, missing))
+        searches = Searches(self.facts, axis, left, self.care, found=missing)
+        finds, total = searches.finds, max(int(left.sum()), 1)
 
+        def about() -> About:
+            return look(1 - finds.left / total, finds)
 
-def values_of(
-    facts: PublicFacts,
-    cells: Cells,
-    axis: Axis,
-    sizes: Codes,
-    care: Care,
-    about: Callable[[float, Sequence[Any]], About],
-    found: list[Values] | None = None,
-) -> Attack[list[Values]]:
-    """Find all values of each group on one axis, each with its number of records.
-
-    No record is missing a value. `about` is called each round with the settled share and the
-    values found so far; `found` is what is known of each group already, and is added to.
-    """
-    searches = Searches(facts, axis, sizes, care, found=found)
-    total = max(int(sizes.sum()), 1)
-    codes = partial(scaled, width=axis.width)
-
-    def look() -> About:
-        return about(1 - searches.finds.left / total, searches.finds)
-
-    yield from until_sure(facts, care, Asking(searches, cells, axis.column, codes, look))
-    return searches.finds.values
+        codes = partial(scaled, width=axis.width)
+        asking = Asking(searches, cells, axis.column, codes, about)
+        yield from until_sure(self.facts, self.care, asking)
+        return finds.values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,16 +96,10 @@ class Asking:
     def ask(self) -> QueryBatch:
         """Return what all searches want to know, and how many answers to each they want."""
         owner, low, high, threshold, repeats = self.searches.questions()
-        return QueryBatch(
-            self.cells,
-            self.searches.state.group[owner],
-            np.full(len(owner), self.column),
-            self.codes(low),
-            self.codes(high),
-            threshold,
-            repeats=repeats,
-            about=self.about(),
-        )
+        cell, column = self.searches.state.group[owner], np.full(len(owner), self.column)
+        low, high = self.codes(low), self.codes(high)
+        about = self.about()
+        return QueryBatch(self.cells, cell, column, low, high, threshold, None, repeats, about)
 
     def learn(self, batch: QueryBatch, answers: Answers) -> None:
         """Take in the answers."""

@@ -218,14 +218,14 @@ class Searches:
         rest = searches[~halving & (room > 1)]
         state.phase[rest] = GUESSING
         low, top, left = state.low[rest], state.top[rest], state.left[rest]
-        start = None
+        guesses, start = self._guesses, None
         if self._prior is not None and failed:
             nats = state.give_up[rest] * np.where(left > 1, np.minimum(state.tries[rest], 4), 1)
-            self._guesses.doubt(rest, state.value[rest], nats)
+            guesses.ladders.doubt(guesses.row[rest], state.value[rest], nats)
             return
         if self._prior is not None:
             start = self._prior.start(state.group[rest], low, top, left)
-        self._guesses.begin(rest, low, top, start)
+        guesses.ladders.begin(guesses.row[rest], low, top, start)
 
     def _halve(self, large: Codes, failed: bool) -> None:
         """Begin to count upper halves: of belief, where there is a prior, else of ranges."""
@@ -271,7 +271,7 @@ class Searches:
         guess = np.flatnonzero((state.phase == GUESSING) & (state.left > 0))
         sure = guess[:0]
         if len(guess):
-            value, share = self._guesses.best(guess)
+            value, share = self._guesses.ladders.best(self._guesses.row[guess])
             enough = np.full(len(guess), _SURE)
             if self._hasty is not None:
                 enough[state.left[guess] == 1] = _LIKELY

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.beliefs.good_turing import View
-from thinveil.attacker.beliefs.value_beliefs import Ladders, Start
+from thinveil.attacker.beliefs.value_beliefs import Ladders
 from thinveil.attacker.evidence.likelihood import Told
 from thinveil.attacker.evidence.proofs import Columns, Proofs, at_least
 from thinveil.attacker.terms import Values
@@ -44,39 +44,22 @@ class Manner:
 
 @dataclass(slots=True, eq=False)
 class State(Columns):
-    """Where each search stands, one row each.
+    """Where each search stands, one row each."""
 
-    Args:
-        group: The group that it belongs to.
-        left: How many of its records have no value yet; 0 where it is over.
-        low: The lowest value that they can have.
-        top: One more than the highest.
-        phase: Whether it guesses a value, counts records, or proves both.
-        value: The value guessed, or where the upper half begins.
-        count: How many records are thought to be there.
-        doubted: The count that failed to be proved last, or -1.
-        tries: How often it began since something was proved last.
-        nats: How sure its proofs must be.
-        give_up: Nats at which its proofs are given up.
-        share: How likely the value guessed was.
-        chance: How likely a record is to lie in the upper half.
-        halving: Whether it counts an upper half instead of a single value.
-    """
-
-    group: Codes
-    left: Codes
-    low: Codes
-    top: Codes
-    phase: Codes
-    value: Codes
-    count: Codes
-    doubted: Codes
-    tries: Codes
-    nats: Floats
-    give_up: Floats
-    share: Floats
-    chance: Floats
-    halving: Flags
+    group: Codes  # the group that it belongs to
+    left: Codes  # how many of its records have no value yet; 0 where it is over
+    low: Codes  # the lowest value that they can have
+    top: Codes  # one more than the highest
+    phase: Codes  # whether it guesses a value, counts records, or proves both
+    value: Codes  # the value guessed, or where the upper half begins
+    count: Codes  # how many records are thought to be there
+    doubted: Codes  # the count that failed to be proved last, or -1
+    tries: Codes  # how often it began since something was proved last
+    nats: Floats  # how sure its proofs must be
+    give_up: Floats  # nats at which its proofs are given up
+    share: Floats  # how likely the value guessed was
+    chance: Floats  # how likely a record is to lie in the upper half
+    halving: Flags  # whether it counts an upper half instead of a single value
 
     def ends(self, searches: Codes) -> Codes:
         """Return where ranges end whose records are counted: after one value, or at the top."""
@@ -102,12 +85,7 @@ class State(Columns):
 
 
 class Finds(Sequence[Any]):
-    """What is found of each group; a look at it shows only groups that are done.
-
-    Args:
-        sizes: How many records each group has.
-        values: What is known already; values are added there.
-    """
+    """What is found of each group; a look at it shows only groups that are done."""
 
     def __init__(self, sizes: Codes, values: list[Values] | None) -> None:
         self.values: list[Values] = [[] for _ in sizes] if values is None else values
@@ -146,32 +124,20 @@ class Guesses:
 
     def __init__(self, facts: PublicFacts, low: Codes, top: Codes, prior: View | None) -> None:
         self._facts = facts
-        self._ladders = Ladders(low, top) if prior is None else prior.ladders(low, top)
-        self._row = np.arange(len(low))  # the ladder of each search, -1 for none
+        self.ladders = Ladders(low, top) if prior is None else prior.ladders(low, top)
+        self.row = np.arange(len(low))  # the ladder of each search, -1 for none
 
     def add(self, low: Codes, top: Codes) -> None:
         """Add guesses for new searches."""
-        self._row = np.concatenate([self._row, np.arange(len(low)) + self._ladders.rows])
-        self._ladders.add(low, top)
-
-    def begin(self, searches: Codes, low: Codes, top: Codes, start: Start | None) -> None:
-        """Begin anew to guess."""
-        self._ladders.begin(self._row[searches], low, top, start)
-
-    def doubt(self, searches: Codes, value: Codes, nats: Floats) -> None:
-        """Make values that failed to be proved less likely, by so many (negative) nats."""
-        self._ladders.doubt(self._row[searches], value, nats)
-
-    def best(self, searches: Codes) -> tuple[Codes, Floats]:
-        """Return the likeliest value of each search, and how likely it is."""
-        return self._ladders.best(self._row[searches])
+        self.row = np.concatenate([self.row, np.arange(len(low)) + self.ladders.rows])
+        self.ladders.add(low, top)
 
     def keep(self, running: Codes) -> None:
         """Let go of the ladders of searches that are over, now and then."""
-        if len(running) < _CROWDED * np.count_nonzero(self._row >= 0):
-            self._ladders.keep(self._row[running])
-            self._row[:] = -1
-            self._row[running] = np.arange(len(running))
+        if len(running) < _CROWDED * np.count_nonzero(self.row >= 0):
+            self.ladders.keep(self.row[running])
+            self.row[:] = -1
+            self.row[running] = np.arange(len(running))
 
     def ask(self, searches: Codes, state: State, step: int, most: int) -> list[Questions]:
         """Return questions about cuts, and the second ones of cuts that take two tests.
@@ -179,12 +145,12 @@ class Guesses:
         Two tests in one are only as good as the worse of them: chance must not decide which.
         """
         self._searches = searches
-        self._cut = self._ladders.cuts(self._row[searches]) if len(searches) else searches
-        tests = at_least(self._facts.claim, self._facts.records, state.left[searches])
-        self._usual, self._second, twice = tests
+        self._cut = self.ladders.cuts(self.row[searches]) if len(searches) else searches
+        claim, records = self._facts.claim, self._facts.records
+        self._usual, second, twice = at_least(claim, records, state.left[searches])
         self._twice = some = np.flatnonzero(twice)
+        self._second = second.some(some)
         low, repeats = state.low[searches], np.where(twice, min(_TWICE * step, most), step)
-        self._second = self._second.some(some)
         return [
             (searches, low, self._cut, self._usual.threshold, repeats),
             (searches[some], low[some], self._cut[some], self._second.threshold, repeats[some]),
@@ -196,4 +162,4 @@ class Guesses:
         if second is not None:
             again = self._second.lead(self._facts, *second)
             lead[self._twice] = np.minimum(lead[self._twice], again)
-        self._ladders.lean(self._row[self._searches], self._cut, lead)
+        self.ladders.lean(self.row[self._searches], self._cut, lead)
