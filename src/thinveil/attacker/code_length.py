@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.doubling import ends
 from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
@@ -30,7 +31,7 @@ from thinveil.attacker.findings import (
 )
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Floats
-from thinveil.language.schema import LIMIT, MISSING, Attribute, Schema
+from thinveil.language.schema import MISSING, Attribute, Schema
 
 Span = tuple[int, int]
 """The lowest and the highest code that is believed possible."""
@@ -38,12 +39,7 @@ Span = tuple[int, int]
 _SMALL: Final = 256
 
 
-def _small_factorials() -> Floats:
-    table: Floats = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
-    return table
-
-
-_FACTORIALS: Final = _small_factorials()
+_FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
 
 
 def log2_factorial(numbers: Codes) -> Floats:
@@ -87,13 +83,8 @@ def domain_size(attribute: Attribute, width: int, codes: Codes, within: Span | N
     """Return how many values an attribute was believed to be able to take, at a precision.
 
     Where bounds are not public, searches double a range around zero until it holds all
-    values: how far they went is seen from the values.
-
-    Args:
-        attribute: What is public.
-        width: How many of its steps make a coarse one.
-        codes: The values found.
-        within: Prior bounds that held; values were then known not to be missing.
+    values: how far they went is seen from the values found. Within prior bounds that held,
+    values were known not to be missing.
     """
     lower, upper = attribute.lower, attribute.upper
     missing = int(attribute.missing)
@@ -108,7 +99,7 @@ def domain_size(attribute: Attribute, width: int, codes: Codes, within: Span | N
     reach = 1
     while first // width < -reach or last // width >= reach:
         reach *= 2
-    low, high = max(-reach, (1 - LIMIT) // width), min(reach - 1, (LIMIT - 1) // width)
+    low, high = ends(width, reach)
     return high - low + 1 + missing
 
 
@@ -175,12 +166,7 @@ def person_bits(facts: PublicFacts, person: PersonFound, present: bool = False) 
     """Return the bits of what was learned of a person whose values have their bits already.
 
     Being there or not is one bit; none, one or several that fit are log2(3); how many of
-    them there are, one of 2 to n, adds to that.
-
-    Args:
-        facts: What is public.
-        person: What was learned.
-        present: Whether the person was known to be in the table.
+    them there are, one of 2 to n, adds to that. `present` says that being there was known.
     """
     if person == PersonFound():
         return None
@@ -271,9 +257,8 @@ def _of_person(
 ) -> PersonFound:
     held = {column: span for column, span in priors.items() if column not in person.prior_failed}
     person = replace(person, values=tuple(_with_bits(each, facts, held) for each in person.values))
-    if person.bits is not None:
-        return person
-    return replace(person, bits=person_bits(facts, person, present))
+    bits = person_bits(facts, person, present) if person.bits is None else person.bits
+    return replace(person, bits=bits)
 
 
 def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span]) -> ColumnFound:

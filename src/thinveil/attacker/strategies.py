@@ -82,26 +82,19 @@ class Strategy:
 # -- attacks that learn --------------------------------------------------------------------
 
 
-def _weakly(facts: PublicFacts, care: Care) -> bool:
-    """Tell whether single answers tell little, and may be weighed rather than settled."""
-    return not facts.claim.reads_exactly and care.test == SEQUENTIAL
+def _settled_or_weighed(settled: Own, weighed: Own) -> Own:
+    """Return an attack that goes another way where single answers tell little."""
+
+    def attack(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
+        weakly = not facts.claim.reads_exactly and care.test == SEQUENTIAL
+        return (weighed if weakly else settled)(facts, care, wish)
+
+    return attack
 
 
-def _learned_table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
-    how = noisy_table.table if _weakly(facts, care) else learned_table.table
-    return how(facts, care, wish)
-
-
-def _learned_columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
-    if _weakly(facts, care):  # nothing can be learned from one column to the next
-        return table.columns(_posterior(facts, care), wish)
-    return learned_table.columns(facts, care, wish)
-
-
-def _learned_people(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
-    if _weakly(facts, care):  # carrying evidence saves more than learning
-        return people.attributes(_posterior(facts, care), wish)
-    return learned_people.attributes(facts, care, wish)
+def _by_posterior(name: str) -> Own:
+    """Return an attack that carries evidence, which saves more than learning."""
+    return lambda facts, care, wish: SHELLS[name](_posterior(facts, care), wish)
 
 
 # -- strategies ----------------------------------------------------------------------------
@@ -122,9 +115,13 @@ def _learning(name: str) -> Strategy:
         name,
         {"zones": published.evenly, "presence": Existence},
         {
-            ("zones", "dataset"): _learned_table,
-            ("zones", "column"): _learned_columns,
-            ("zones", "attribute"): _learned_people,
+            ("zones", "dataset"): _settled_or_weighed(learned_table.table, noisy_table.table),
+            ("zones", "column"): _settled_or_weighed(
+                learned_table.columns, _by_posterior("column")
+            ),
+            ("zones", "attribute"): _settled_or_weighed(
+                learned_people.attributes, _by_posterior("attribute")
+            ),
             ("presence", "dataset"): distinct_table.table,
             ("presence", "column"): distinct_table.columns,
         },

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.attacks.table import cell_of
-from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, Range, find_cut, run_on_sides
+from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, Range, find_cut, one, run_on_sides
 from thinveil.attacker.doubling import doubled, within
 from thinveil.attacker.engines.coroutines import WHOLE_CELL, Work, side_by_side
 from thinveil.attacker.engines.protocol import SOME, Cohorts, Hints, Look
@@ -92,11 +92,7 @@ def _reach(axis: Axis) -> Search[int]:
 
 
 def _some(low: int, high: int) -> Search[bool]:
-    return (yield low, high, 0) != BELOW
-
-
-def _one(low: int, high: int) -> Search[int]:
-    return (yield low, high, 0)
+    return (yield from one(low, high)) != BELOW
 
 
 def _sides(cut: Cut | None) -> tuple[int | None, ...]:
@@ -114,7 +110,7 @@ def limited(
         facts,
         [Job(_reach(axis), {}, axis, side) for axis in unknown for side in sides],
         cut,
-        lambda _, __: About("finding bounds", 0.0, so_far),
+        lambda *_: About("finding bounds", 0.0, so_far),
         care,
     )
     known = {}
@@ -196,7 +192,7 @@ class Existence:
         told = yield from side_by_side(
             self.facts,
             cells,
-            [Work(_one(*_EVERYTHING), row, WHOLE_CELL) for row in rows.tolist()],
+            [Work(one(*_EVERYTHING), row, WHOLE_CELL) for row in rows.tolist()],
             lambda done, _: About("existence", done, so_far),
             self.care,
         )
@@ -232,7 +228,7 @@ class Existence:
             return found
 
         results = yield from run_on_sides(
-            self.facts, jobs, cut, lambda done, seen: look(done, merged(seen())), self.care
+            self.facts, jobs, cut, lambda done, seen: look(done, merged(seen)), self.care
         )
         return merged(results)
 

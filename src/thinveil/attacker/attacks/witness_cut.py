@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from thinveil.attacker.attacks.table import about_depth, cell_of, in_order
 from thinveil.attacker.engines.coroutines import Work, side_by_side
+from thinveil.attacker.engines.protocol import Look
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.terms import BELOW, NOISY, Attack, Axis, Search, axes_of
 from thinveil.errors import Undecided
@@ -88,8 +89,9 @@ def _cuts(axis: Axis) -> Iterator[list[int]]:
         ends = sorted({*ends, *cuts})
 
 
-def _below(cut: int) -> Search[int]:
-    return (yield MISSING, cut, 0)
+def one(low: int, high: int) -> Search[int]:
+    """Ask whether none, some or all records lie in a range."""
+    return (yield low, high, 0)
 
 
 def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attack[Cut]:
@@ -104,13 +106,9 @@ def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attac
         left = _MOST_CUTS
         for cuts in _cuts(axis):
             cuts = cuts[:left]
-            noisy = yield from side_by_side(
-                facts,
-                Cells.everything(),
-                [Work(_below(cut), 0, axis) for cut in cuts],
-                about_depth(label, 0, 1, lambda _: so_far()),
-                care,
-            )
+            work = [Work(one(MISSING, cut), 0, axis) for cut in cuts]
+            look = about_depth(label, 0, 1, lambda _: so_far())
+            noisy = yield from side_by_side(facts, Cells.everything(), work, look, care)
             if NOISY in noisy:
                 return Cut(axis.column, cuts[noisy.index(NOISY)])
             tried += len(cuts)
@@ -118,13 +116,11 @@ def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attac
             if not left:
                 finest = False
                 break
+    so = "this attack learns nothing; records may differ between the cuts it tried"
+    if finest:
+        so = "all records look equal, and this mechanism shows nothing more of such a table"
     raise Undecided(
-        f"no usable difference was found: none of {tried:,} cuts has records on both sides, so "
-        + (
-            "all records look equal, and this mechanism shows nothing more of such a table"
-            if finest
-            else "this attack learns nothing; records may differ between the cuts it tried"
-        )
+        f"no usable difference was found: none of {tried:,} cuts has records on both sides, so {so}"
     )
 
 
@@ -139,22 +135,9 @@ class Job:
 
 
 def run_on_sides(
-    facts: PublicFacts,
-    jobs: Sequence[Job],
-    cut: Cut | None,
-    about: Callable[[float, Callable[[], list[Any]]], About],
-    care: Care,
+    facts: PublicFacts, jobs: Sequence[Job], cut: Cut | None, look: Look, care: Care
 ) -> Attack[list[Any]]:
-    """Run searches side by side; those on one side of a cut have its column restricted.
-
-    Args:
-        facts: What is public.
-        jobs: The searches.
-        cut: The cut whose sides they name.
-        about: Called each round with the settled share and a look at the results so far.
-        care: How sure decisions must be.
-    """
-    results: list[Any] = [None] * len(jobs)
+    """Run searches side by side; those on one side of a cut have its column restricted."""
     plain, cornered = [], []
     for number, job in enumerate(jobs):
         if cut is None or job.side is None:
@@ -165,39 +148,28 @@ def run_on_sides(
         else:
             box = {**job.box, cut.column: cut.sides[job.side]}
             cornered.append((number, replace(job, box=box)))
-    done = 0
-    for part in (plain, cornered):
+    results: list[Any] = [None] * len(jobs)
+    for part, before in ((plain, 0), (cornered, len(plain))):
         if not part:
             continue
         rows: dict[tuple[tuple[int, Range], ...], int] = {}
         row = [rows.setdefault(tuple(job.box.items()), len(rows)) for _, job in part]
         cells, _ = cell_of(facts, [dict(key) for key in rows])
-        numbers = [number for number, _ in part]
-
-        look = partial(_look, about, results, numbers, done)
         work = [Work(job.search, r, job.axis) for r, (_, job) in zip(row, part, strict=True)]
-        found = yield from side_by_side(facts, cells, work, look, care)
-        results = _placed(results, numbers, found)
-        done += len(part)
+        numbers = [number for number, _ in part]
+        look_on = partial(_look, look, results, numbers, before)
+        _place(results, numbers, (yield from side_by_side(facts, cells, work, look_on, care)))
     return results
 
 
 def _look(
-    about: Callable[[float, Callable[[], list[Any]]], About],
-    results: Sequence[Any],
-    numbers: Sequence[int],
-    done: int,
-    settled: float,
-    some: Sequence[Any],
+    look: Look, results: list[Any], numbers: list[int], before: int, done: float, some: list[Any]
 ) -> About:
     """Describe one part of the jobs as a part of them all."""
-    share = (done + len(numbers) * settled) / len(results)
-    return about(share, partial(_placed, results, numbers, some))
+    _place(results, numbers, some)
+    return look((before + len(numbers) * done) / len(results), results)
 
 
-def _placed(results: Sequence[Any], numbers: Sequence[int], some: Sequence[Any]) -> list[Any]:
-    """Return results with some of them put where they belong."""
-    placed = list(results)
+def _place(results: list[Any], numbers: list[int], some: list[Any]) -> None:
     for number, result in zip(numbers, some, strict=True):
-        placed[number] = result
-    return placed
+        results[number] = result
