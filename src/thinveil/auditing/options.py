@@ -68,45 +68,23 @@ def _for(attacks: tuple[str, ...], usual: Any, *entry: Any, **more: Any) -> Any:
 class Options:
     """The settings of one audit. All values are plain, so that they survive as JSON.
 
+    This is the one table of options: each has its usual value, and the line that
+    `thinveil audit --help` shows of it. Numbers with digits to lose are texts. What a line leaves
+    open:
+
     Args:
-        mechanism: The mechanism's name.
-        k: The group size of IDP.
-        offset: Added to the sensitivity, so that every answer is noisy; a number as text.
+        offset: Added to the sensitivity, so that every answer is noisy.
         post: What is done to noisy answers, beyond what the mechanism's name says.
-        noise: The law of the noise, where it is not the mechanism's own.
-        delta: The claimed delta of each answer, or of all where a total epsilon is given.
         epsilons: The original Group IDP losses (epsilon_1, ..., epsilon_k). They stand for
             the whole run: k is their number, their smallest is the total.
-        epsilon_per_query: The claimed loss of each answer.
-        epsilon: The claimed loss of all answers together.
-        split: How a total is shared out: "shrinking" (the default), "equal" or "halving".
-        answers: Over how many answers a total is split equally.
-        cap: The claimed loss above which a batch is refused.
-        min_epsilon: The smallest share of loss that the curator answers for.
-        max_queries: How many answers the curator gives at most.
-        cache: Whether the curator always gives the same question the same answer.
-        universe: "unbounded" or "bounded".
-        strategy: The strategy's name.
-        effort: For the thrifty strategy, how many hypotheses a window weighs.
-        windows: For the thrifty strategy, how many windows ask side by side.
-        boxes_only: For the thrifty strategy, whether to do without unions of boxes.
-        attack: The attack's name.
         columns: The columns to find, where the attack wants some.
         people: What is known about each person (or, for a count, the predicate).
+        present: For uniqueness, whether everybody is known to be in the table.
         priors: For some columns, text such as "low..high".
-        precision: For some columns, a coarser step.
-        order: The order of attributes, or its beginning.
-        seed: The seed of the noise.
-        error: The chance of any wrong decision in the whole attack, where answers must be
-            repeated to be read.
-        most_repeats: How many answers to one question are tried at most.
         test: How repeated answers are read; None leaves it to the strategy.
         repeats: How many answers a test of the paper gets; None plans it from the error.
-        present: For uniqueness, whether everybody is known to be in the table.
-        force: Whether to go ahead with a very long attack.
         trials: How many trials of membership to run, on the table and its neighbours. The attack
             membership with nothing known of anybody is these trials alone.
-        confidence: How sure intervals and bounds are; a number as text.
     """
 
     mechanism: str = _ours(
@@ -327,36 +305,21 @@ class Options:
             states = STATES if self.effort is None else self.effort
             windows = WINDOWS if self.windows is None else self.windows
             return Thrift(states, windows, self.boxes_only)
-        for name, given in (
-            ("--effort", self.effort is not None),
-            ("--windows", self.windows is not None),
-            ("--boxes-only", self.boxes_only),
-        ):
-            if given:
-                raise UsageError(f"{name} is for --strategy thrifty")
+        if given := self._given("effort", "windows", "boxes_only"):
+            raise UsageError(f"{given[0]} is for --strategy thrifty")
         return None
+
+    def _given(self, *names: str) -> list[str]:
+        """Return which of some options differ from what they usually are, as flags."""
+        return [flag_of(name) for name in names if getattr(self, name) != usual(name)]
 
     def schedule(self, claim: Claim) -> Schedule:
         """Return how the claimed loss is shared out."""
-        given = [
-            name
-            for name, value in (
-                ("--epsilon-per-query", self.epsilon_per_query),
-                ("--epsilon", self.epsilon),
-                ("--epsilons", self.epsilons),
-            )
-            if value not in (None, ())
-        ]
+        given = self._given("epsilon_per_query", "epsilon", "epsilons")
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other: give one of them")
         if not claim.protected:
-            if self.cap is not None:
-                given.append("--cap")
-            if self.min_epsilon is not None:
-                given.append("--min-epsilon")
-            if self.split is not None or self.answers is not None:
-                given.append("--split")
-            if given:
+            if given := [*given, *self._given("cap", "min_epsilon", "split", "answers")]:
                 raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
             return Free()
         total = self.total()

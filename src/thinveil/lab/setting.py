@@ -113,7 +113,7 @@ def choices(tables: Tables) -> dict[str, Any]:
 
 def _shown_first(name: str) -> tuple[bool, str]:
     """Sort the broken mechanisms before the honest ones."""
-    return name.startswith("dp-"), "" if name == "idp" else name
+    return claim_named(name).control, "" if name == "idp" else name
 
 
 def missing(mechanism: str) -> str:

@@ -44,6 +44,7 @@ from thinveil.verdicts.verdict import Verdict
 _log = logging.getLogger(__name__)
 
 
+# more than seven parameters: all but one are keywords of the public interface, seldom given
 def audit(
     source: Any = None,
     *,
