@@ -21,7 +21,7 @@ from thinveil.language.compiling import compiled
 from thinveil.language.policies import Policies
 from thinveil.language.queries import About, Cells
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
-from worlds import shell, wished
+from worlds import Watched, shell, wished
 
 TINY = Fixed(Fraction(1, 10**10))
 MECHANISMS = ("idp-integer", "idp-binary", "idp-noisy")
@@ -198,3 +198,19 @@ def test_an_outlook_expects_what_it_saw():
     cut, chance = view.halves(np.array([0]), np.array([0]), np.array([1000]))
     assert 10 <= cut[0] <= 500
     assert 0 < chance[0] < 1
+
+
+def test_what_cannot_be_proved_is_searched_again(monkeypatch):
+    """Checks on the way are made worthless, so that some records are not where they seem."""
+    monkeypatch.setattr(weak, "_CHECK", -1.0)
+    again = 0
+    for seed in (2, 7, 14):
+        data = a_table(np.random.default_rng(seed), 1)
+        curator = Curator(data, claim_named("idp-noisy"), seed=seed)
+        target = Watched(curator)
+        ran = run(wished(weak.table, curator.facts), target, TINY)
+        again += any(batch.about.label == "searching again" for batch in target.batches)
+        assert ran.ending == "complete", (seed, ran.reason)
+        assert is_exact(ran.found, data), seed
+        assert (ran.found.known == len(data.schema)).all()
+    assert again

@@ -1,6 +1,6 @@
 """The values of whole columns that occur, where answers tell none, some or all.
 
-All columns are searched side by side, each in many lines (`frontiers`) that learn how dense
+All columns are searched side by side, each in many lines (`line_search`) that learn how dense
 values lie where they look.
 """
 
@@ -28,7 +28,7 @@ _EXPECTED: Final = 12.0  # a line that seems to hold more values is shared out
 _SHAPE: Final = 2.0  # how firmly the gap between values is believed to be what it was
 _FADING: Final = 0.5  # how much of its logarithm is remembered at the next value
 _TRUSTED: Final = 2048  # and tells of no more than this many others
-_MOST: Final = 9e18
+_MOST: Final = 9e18  # about the largest number that a place can be
 Stretch = tuple[int, int, bool]
 
 
@@ -87,22 +87,19 @@ class _Lines(Frontiers):
         parts_of = min(_PARTS, max(records // 4, 1))
         self._wide = np.array([max(column.size // parts_of, 1) for column in columns], np.int64)
         self._left = np.array([records - len(column.found) for column in columns], np.int64)
-        axes = [each.axis for each in columns]
-        self._column = np.array([axis.column for axis in axes], np.int64)
-        self._width = np.array([axis.width for axis in axes], np.int64)
-        self._base = np.array([each.base for each in columns], np.int64)
-        self._ends = np.array([each.codes for each in columns], np.int64).reshape(-1, 2)
+        kinds = [(each.axis.column, each.axis.width, each.base, *each.codes) for each in columns]
+        self._kinds = np.array(kinds, np.int64).reshape(-1, 5)
 
     def batch(self, cells: Cells, rows: Codes, about: Callable[[float], About]) -> QueryBatch:
         """Ask whether lines have anything up to where they are cut."""
         owner, none = self.owner[rows], np.zeros(len(rows), np.int64)
-        base, width, (first, end) = self._base[owner], self._width[owner], self._ends[owner].T
+        column, width, base, first, end = self._kinds[owner].T
         low = np.maximum(scaled(base + self.low[rows], width), first)
         high = np.minimum(scaled(base + self.cut[rows], width), end)
         share = (self.end[rows] - self.low[rows]) / self._size[owner]
         left = np.bincount(owner, share, len(self._columns)).mean()
         told = about(float(np.clip(1 - left, 0, 1)))
-        return QueryBatch(cells, none, self._column[owner], low, high, none, about=told)
+        return QueryBatch(cells, none, column, low, high, none, about=told)
 
     def mass(self, rows: Codes, low: Codes, high: Codes) -> Floats:
         """Every place counts the same."""
@@ -155,9 +152,8 @@ class _Lines(Frontiers):
             fresh = self.add(parent, middle)
             self._last = np.concatenate([self._last, middle])
             strange = fresh[far & ~known]
-            self.trials[strange] = (
-                self.hits[strange] * (self.end[strange] - self.low[strange]) / _EXPECTED
-            )
+            length = self.end[strange] - self.low[strange]
+            self.trials[strange] = self.hits[strange] * length / _EXPECTED
             rows = np.concatenate([rows, fresh])
             new = np.concatenate([parent, fresh])
         return rows

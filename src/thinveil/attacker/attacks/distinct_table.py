@@ -229,8 +229,7 @@ def _search(
     facts: PublicFacts, stage: Stage, known: _Known, care: Care, unions: bool
 ) -> Attack[None]:
     """Find one attribute in all groups."""
-    cells, depth, of = known.cells(), known.groups.depth, len(facts.schema)
-    label = f"attribute {depth + 1} of {of}: {facts.schema[stage.domain.axis.column].name}"
+    cells, look = known.cells(), partial(known.found, stage)
     pools = Pools(MOST_BOXES // 2 if unions else 1)
     while stage.running:
         pools.add(stage.advance())
@@ -242,8 +241,7 @@ def _search(
         (cell, column, low, high), sizes = _boxes(stage, rows)
         none = np.zeros(len(offsets) - 1, np.int64)
         ends = None if len(cell) == len(none) else summed(sizes)[offsets]
-        done = 0.1 + 0.9 * (depth + stage.done) / of
-        about = About(label, done, partial(known.found, stage))
+        about = known.groups.about(facts, stage.done, look, 0.1)
         batch = QueryBatch(cells, cell, column, low, high, none, offsets=ends, about=about)
         zone = yield from zones_of(facts, batch, care)
         pools.add(stage.tell(*pools.learn(zone != BELOW, zone == ABOVE)))

@@ -6,7 +6,7 @@ remembers which group came from which, so that what turns out wrong can be searc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,8 @@ import numpy as np
 from thinveil.attacker.beliefs.arrays import Triple, levels
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.terms import Axis, scaled
-from thinveil.language.queries import Cells, Codes, Flags
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import About, Cells, Codes, Flags
 from thinveil.language.schema import MISSING
 
 
@@ -49,8 +50,8 @@ class Groups:
         distinct: bool = False,
     ) -> Groups:
         """Return groups of which nothing is known but their sizes; most often one, the table."""
-        none, known = np.empty((len(sizes), 0), np.int64), np.zeros(len(sizes), np.int64)
-        return cls(tuple(axes), none, np.array(sizes, np.int64), known, (), bits, distinct)
+        codes, known = np.empty((len(sizes), 0), np.int64), np.zeros(len(sizes), np.int64)
+        return cls(tuple(axes), codes, np.array(sizes, np.int64), known, (), bits, distinct)
 
     @property
     def depth(self) -> int:
@@ -108,6 +109,15 @@ class Groups:
             known=np.concatenate([self.known, others.known[rows]]),
             contexts=(),
         )
+
+    def about(
+        self, facts: PublicFacts, done: float, look: Callable[[], TableFound], start: float = 0.0
+    ) -> About:
+        """Describe a round of the search for the next attribute; it began with such a share."""
+        of = len(self.axes)
+        name = facts.schema[self.axes[self.depth].column].name
+        share = start + (1 - start) * (self.depth + done) / of
+        return About(f"attribute {self.depth + 1} of {of}: {name}", share, look)
 
     def table(self) -> TableFound:
         """Return the table as it is known."""

@@ -44,16 +44,15 @@ def attributes(facts: PublicFacts, care: Care, wish: Wish) -> Attack[PeopleFound
     Several people are asked about at once where the wish allows it and that pays (k = 1,
     direction shown).
     """
-    people = wish.people
     number: dict[tuple[tuple[int, int], ...], int] = {}  # of everybody who is different
-    rows = [number.setdefault(tuple(sorted(who.items())), len(number)) for who in people]
+    rows = [number.setdefault(tuple(sorted(who.items())), len(number)) for who in wish.people]
     each = [dict(who) for who in number]
     counts = np.ones(len(each), np.int64)
     if not wish.alone:
         counts = yield from matches(evenly(facts, care), each)
     matched = [person_of(facts, count) for count in counts.tolist()]
     cells, _ = cells_of(facts, each)
-    crowd = Crowd(facts, cells, wish.axes(facts), matched, rows, dict(wish.priors), wish.alone)
+    crowd = Crowd(facts, wish, cells, matched, rows)
     yield from _alone(facts, crowd, care, wish.thrift)
     yield from _several(facts, crowd, care)
     return crowd.so_far()
@@ -63,8 +62,7 @@ class _Singly:
     """Asks about everybody by himself, all at the same time."""
 
     def __init__(self, rules: Rules, chains: dict[int, Chain]) -> None:
-        self._rules = rules
-        self._chains = chains
+        self._rules, self._chains = rules, chains
         self._asked = np.empty(0, np.int64)
 
     def questions(self, final: bool) -> tuple[Codes | None, Codes, Codes]:
@@ -120,15 +118,15 @@ def _alone(facts: PublicFacts, crowd: Crowd, care: Care, thrift: Thrift | None) 
     def end(person: int) -> None:
         chain = chains.pop(person)
         crowd.take(chain)
-        for each in waves.end(person):
+        for each in waves.over(person):
             lessons.learn(each, crowd.places(each))
 
     while chains or waves.waiting:
-        wave = waves.begin()
+        wave = waves.next()
         if wave:
             believed = Believed(lessons)
         for person in wave:
-            chains[person] = Chain(person, believed, lessons, crowd.bounds)
+            chains[person] = Chain(person, believed, crowd.bounds)
             if chains[person].over:
                 end(person)
         if not chains:
@@ -243,7 +241,7 @@ def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
     held = yield from _checked(facts, crowd, care)
     splits = _Matching(crowd)
     while waves.waiting or splits.waiting:
-        wave = waves.begin()
+        wave = waves.next()
         if wave:
             splits.believed = Believed(crowd.lessons)
         for person in wave:
@@ -259,7 +257,7 @@ def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
         over, splits.over = splits.over, []
         for person in dict.fromkeys(over):
             if len(crowd.found[person]) == len(crowd.axes):
-                for each in waves.end(person):
+                for each in waves.over(person):
                     crowd.recall(each)
 
 

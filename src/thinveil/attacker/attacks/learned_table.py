@@ -75,17 +75,11 @@ def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
         lambda done, values: About(label, done, partial(so_far, values)),
         None if thrift is None else ThriftyColumns(Rules.of(facts), axes, thrift),
     )
-    return ColumnsFound(
-        tuple(
-            replace(
-                column_found(
-                    each.axis, list(zip(each.steps.tolist(), each.counts.tolist(), strict=True))
-                ),
-                bits=each.bits,
-            )
-            for each in known
-        )
-    )
+    found = []
+    for each in known:
+        values = list(zip(each.steps.tolist(), each.counts.tolist(), strict=True))
+        found.append(replace(column_found(each.axis, values), bits=each.bits))
+    return ColumnsFound(tuple(found))
 
 
 def least_telling_first(
@@ -115,9 +109,7 @@ def _so_far(groups: Groups, stage: Stage) -> TableFound:
 
 def _search(facts: PublicFacts, stage: Stage, groups: Groups, care: Care) -> Attack[None]:
     """Find one attribute in all groups."""
-    cells, depth, of = groups.cells(), groups.depth, len(groups.axes)
-    histogram = stage.histogram
-    label = f"attribute {depth + 1} of {of}: {facts.schema[histogram.axis.column].name}"
+    cells, histogram = groups.cells(), stage.histogram
     look = partial(_so_far, groups, stage)
     while stage.running:
         stage.advance()
@@ -133,7 +125,7 @@ def _search(facts: PublicFacts, stage: Stage, groups: Groups, care: Care) -> Att
             histogram.cuts(end),
             threshold,
             offsets=offsets,
-            about=About(label, 0.1 + 0.9 * (depth + stage.done) / of, look),
+            about=groups.about(facts, stage.done, look, 0.1),
         )
         zone = yield from zones_of(facts, batch, care)
         stage.learn(zone)

@@ -20,7 +20,7 @@ from thinveil.attacker.attacks import learned_table
 from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bulk
 from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
 from thinveil.attacker.attacks.table import Wish, in_order, nothing_of
-from thinveil.attacker.beliefs.arrays import Triple, by_group
+from thinveil.attacker.beliefs.arrays import Triple, by_group, flattened
 from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.posterior.engine import Asking
 from thinveil.attacker.engines.posterior.searches import Searches
@@ -72,8 +72,8 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
         patience = _ANSWERS
     elif thrift is None and facts.records >= _BIG:
         patience = _ROUNDS
-    for axis in axes:
-        stage = _Stage(facts, axis, tree.groups, tree.lost, care, patience)
+    for _ in axes:
+        stage = _Stage(facts, care, tree, patience)
         yield from _search(facts, care, stage, tree)
         tree.grow(stage.found(), stage.lost, stage.closed, stage.bits)
     if not _constant(facts, axes):
@@ -147,23 +147,15 @@ class _Wave:
 class _Stage:
     """The search for one attribute in all groups that are not lost; early ones teach later ones."""
 
-    def __init__(
-        self,
-        facts: PublicFacts,
-        axis: Axis,
-        groups: Groups,
-        lost: Flags,
-        care: Care,
-        patience: float,
-    ) -> None:
-        sizes = groups.sizes
+    def __init__(self, facts: PublicFacts, care: Care, tree: Tree, patience: float) -> None:
+        sizes, lost, axis = tree.groups.sizes, tree.lost, tree.groups.axes[tree.groups.depth]
         self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
         self._patience = patience
         self._places = Axis(axis.column, 0, axis.size - 1)
-        self._outlook = Outlook(axis.size, list(groups.contexts)) if axis.size <= _WIDEST else None
-        self.lost = lost.copy()
-        self.closed = lost.copy()
-        self.bits = 0.0
+        self._outlook = None
+        if axis.size <= _WIDEST:
+            self._outlook = Outlook(axis.size, list(tree.groups.contexts))
+        self.lost, self.closed, self.bits = lost.copy(), lost.copy(), 0.0
         there = np.flatnonzero(~lost)
         rank = large(sizes)[there].astype(np.int64)
         self._turns = Waves(there[turns(rank)], sizes=sizes)
@@ -213,11 +205,10 @@ class _Stage:
         wave.over = not searches.running
         mine = np.flatnonzero(fresh & ~searches.lost)
         found = [searches.finds.values[each] for each in mine.tolist()]
-        many, pairs = [len(each) for each in found], [pair for each in found for pair in each]
-        if not pairs:
+        row, value, size = flattened(found)
+        if not len(row):
             return
-        value, size = np.array(pairs, np.int64).T
-        local = np.repeat(mine, many)
+        local = mine[row]
         group = wave.groups[local]
         self._found.append((group, value, size))
         if self._outlook is not None and wave.view is not None:
@@ -240,9 +231,8 @@ class _Stage:
 
 def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack[None]:
     """Find one attribute in all groups."""
-    axis, depth, cells = stage.axis, tree.groups.depth, tree.groups.cells()
-    of = len(tree.groups.axes)
-    label = f"attribute {depth + 1} of {of}: {facts.schema[axis.column].name}"
+    axis, groups, cells = stage.axis, tree.groups, tree.groups.cells()
+    look = partial(_look, tree, stage)
     while stage.running:
         stage.advance()
         waves = stage.asking()
@@ -264,7 +254,7 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
             codes_of(axis, high),
             threshold,
             repeats=repeats,
-            about=About(label, (depth + stage.done) / of, partial(_look, tree, stage)),
+            about=groups.about(facts, stage.done, look),
         )
         answers = yield leaving(facts, care, batch)
         ends = np.cumsum([len(part[0]) for part in asked])
@@ -320,8 +310,6 @@ def _again(facts: PublicFacts, care: Care, tree: Tree, roots: list[Codes]) -> At
         searches = Searches(facts, places, groups.sizes, care, Manner(patience=_PATIENT))
         asking = Asking(searches, groups.cells(), axis.column, codes, lambda: about)
         yield from until_sure(facts, care, asking)
-        found = searches.finds.values
-        group = np.repeat(np.arange(len(found)), [len(each) for each in found])
-        pairs = np.array([pair for each in found for pair in each], np.int64).reshape(-1, 2)
-        groups = groups.split(group, codes_of(axis, pairs[:, 0]), pairs[:, 1])
+        group, place, size = flattened(searches.finds.values)
+        groups = groups.split(group, codes_of(axis, place), size)
     tree.regrow(roots, groups)

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.attacks.record_chain import Chain, Lessons, Range
-from thinveil.attacker.attacks.table import column_found
+from thinveil.attacker.attacks.table import Wish, column_found
 from thinveil.attacker.beliefs.polya_tree import Places
 from thinveil.attacker.code_length import person_bits
 from thinveil.attacker.engines.waves import Pace, Waves
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.fixed_order import shuffled
-from thinveil.attacker.terms import Axis, Rules, Values, scaled
+from thinveil.attacker.terms import Rules, Values, scaled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes
 from thinveil.language.schema import MISSING
@@ -28,32 +28,29 @@ class Crowd:
 
     Args:
         facts: What is public.
+        wish: What is wanted of them, and what may be taken for granted.
         cells: Everybody who is different, as cells.
-        axes: The attributes wanted.
         matched: What is known of each of them, above all how many records fit.
         rows: The list: who of them is meant.
-        priors: The user's bounds for some columns, in codes.
-        assumed: Whether it was known beforehand that one record fits each.
     """
 
     def __init__(
         self,
         facts: PublicFacts,
+        wish: Wish,
         cells: Cells,
-        axes: Sequence[Axis],
         matched: Sequence[PersonFound],
         rows: Sequence[int],
-        priors: dict[int, tuple[int, int]],
-        assumed: bool,
     ) -> None:
-        self.rules, self.cells, self.axes, self.matched = Rules.of(facts), cells, axes, matched
-        self._facts, self._rows, self._assumed = facts, rows, assumed
+        self.rules, self.cells, self.matched = Rules.of(facts), cells, matched
+        self._facts, self._rows, self._assumed = facts, rows, wish.alone
+        self.axes = axes = wish.axes(facts)
         self.domains = [Places(axis, facts.schema[axis.column].kind == "category") for axis in axes]
         self.lessons = Lessons(self.domains, cells.low)
         self.bounds: list[Range | None] = []
         self.refuted: set[int] = set()  # attributes whose bounds exclude all that is possible
         for place, axis in enumerate(axes):
-            prior = priors.get(axis.column)
+            prior = wish.priors.get(axis.column)
             self.bounds.append(None if prior is None else self._bound(place, *prior))
         self.found: list[dict[int, tuple[Values, float, bool]]] = [{} for _ in matched]
         self.chains: dict[int, Chain] = {}  # of people who are searched now
@@ -78,9 +75,8 @@ class Crowd:
         )
         failed = tuple(self.axes[place].column for place, (_, _, held) in mine if not held)
         person = replace(person, values=values, prior_failed=failed)
-        bits = sum(each.bits or 0.0 for each in values)
-        if not self._assumed:
-            bits = person_bits(self._facts, person) or 0.0
+        told = sum(each.bits or 0.0 for each in values)
+        bits = told if self._assumed else person_bits(self._facts, person) or 0.0
         return replace(person, bits=bits)
 
     def note(self, row: int, place: int, values: Values, bits: float, held: bool) -> None:
@@ -97,10 +93,8 @@ class Crowd:
 
     def places(self, row: int) -> list[int]:
         """Return the value of each attribute of somebody who is alone."""
-        return [
-            domain.place(self.found[row][place][0][0][0])
-            for place, domain in enumerate(self.domains)
-        ]
+        steps = [self.found[row][place][0][0][0] for place in range(len(self.domains))]
+        return [domain.place(step) for domain, step in zip(self.domains, steps, strict=True)]
 
     def recall(self, row: int) -> None:
         """Learn from the values of all records that fit somebody."""
@@ -127,25 +121,20 @@ class Crowd:
         return About("attributes", found / max(there * len(self.axes), 1), self.so_far)
 
 
-class Turns:
+class Turns(Waves):
     """Who of some people is searched when: more at once the more are over."""
 
     def __init__(self, people: Codes, pace: Pace) -> None:
-        self._waves = Waves(people[shuffled(len(people))], pace)
+        super().__init__(people[shuffled(len(people))], pace)
 
-    @property
-    def waiting(self) -> bool:
-        """Whether anybody has not begun yet."""
-        return self._waves.waiting
-
-    def begin(self) -> list[int]:
+    def next(self) -> list[int]:
         """Return who begins now."""
-        pace = self._waves.pace
+        pace = self.pace
         room = pace.room(-(-max(pace.over, pace.least) // _WORTH))
-        wave: list[int] = self._waves.begin(room).tolist() if room and self.waiting else []
+        wave: list[int] = self.begin(room).tolist() if room and self.waiting else []
         return wave
 
-    def end(self, person: int) -> list[int]:
+    def over(self, person: int) -> list[int]:
         """Note that somebody is over; return a whole wave if that was the last of it."""
-        over = self._waves.end(np.array([person]), np.array([1]))
-        return [each for wave in over for each in self._waves.members[wave].tolist()]
+        waves = self.end(np.array([person]), np.array([1]))
+        return [each for wave in waves for each in self.members[wave].tolist()]

@@ -66,7 +66,7 @@ class Believed:
     """What is believed at one time: densities, and in which order attributes are searched."""
 
     def __init__(self, lessons: Lessons) -> None:
-        self._lessons = lessons
+        self.lessons = lessons
         people = np.array(lessons.people, np.int64)
         values = np.array(lessons.rows, np.int64).reshape(len(people), len(lessons.domains))
         self.densities = [
@@ -94,7 +94,7 @@ class Believed:
         predictor = self._predictors[place]
         if predictor is None:
             return self.plain[place]
-        return _cumulated(predictor.row([*self._lessons.known[person].tolist(), *before]))
+        return _cumulated(predictor.row([*self.lessons.known[person].tolist(), *before]))
 
 
 def _cumulated(mass: Floats) -> list[float]:
@@ -185,7 +185,6 @@ class Chain:
 
     person: int
     believed: Believed  # when the search begins
-    lessons: Lessons  # how often the user's bounds held
     bounds: Sequence[Range | None]  # of each attribute, where they are to be checked
     found: dict[int, int] = field(default_factory=dict)
     bits: dict[int, float] = field(default_factory=dict)
@@ -235,7 +234,7 @@ class Chain:
         low, high = state.range
         bounds = self.bounds[place]
         if state.fresh and bounds is not None:
-            return _Decision(state, (bounds, state.range), self.lessons.trust(place), True)
+            return _Decision(state, (bounds, state.range), self.believed.lessons.trust(place), True)
         density = self.believed.densities[place]
         cut, chance = density.cut(state.below, low, high, share)
         if share > 0.5:
@@ -304,7 +303,7 @@ class Chain:
             price = 1 - decision.first if side else decision.first
             self.bits[place] = self.bits.get(place, 0.0) - float(np.log2(price))
             if decision.checks:
-                self.lessons.held[place][side] += 1
+                self.believed.lessons.held[place][side] += 1
                 if side:
                     self.failed.add(place)
             low, high = decision.sides[side]

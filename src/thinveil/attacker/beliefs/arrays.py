@@ -5,7 +5,7 @@ Ragged arrays, and quantization into bins of about equal frequency, heavy hitter
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -99,6 +99,13 @@ def grown(rows: npt.NDArray[Any], many: int) -> npt.NDArray[Any]:
     room = np.empty((max(many, 2 * len(rows)), *rows.shape[1:]), rows.dtype)
     room[: len(rows)] = rows
     return room
+
+
+def flattened(values: Sequence[Sequence[tuple[int, int]]]) -> Triple:
+    """Return lists of values with their counts as one: the number of its list, value, count."""
+    pairs = np.array([pair for each in values for pair in each], np.int64).reshape(-1, 2)
+    sizes = np.array([len(each) for each in values], np.int64)
+    return np.repeat(np.arange(len(values)), sizes), *pairs.T
 
 
 def joined(parts: Iterable[Triple]) -> Triple:

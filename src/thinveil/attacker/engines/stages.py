@@ -78,9 +78,8 @@ class Stage(Splits):
 
         Counted in records as well: a large group is worth many small ones.
         """
-        groups, records = (
-            pace.room(pace.over // _WORTH) for pace in (self.groups.pace, self.records)
-        )
+        paces = self.groups.pace, self.records
+        groups, records = (pace.room(pace.over // _WORTH) for pace in paces)
         return self.groups.upto(records, groups) if groups and records else 0
 
     def advance(self) -> None:
@@ -89,7 +88,7 @@ class Stage(Splits):
             self._begin(self.groups.begin(many))
 
     def _begin(self, groups: Codes) -> None:
-        self.records.begin(int(self.sizes[groups].sum()))
+        self.records.flying += int(self.sizes[groups].sum())
         if self.mixer.waiting > max(_RENEW * self.mixer.records, 32):
             self.mixer.refresh()
         rows = self.mixer.predict(groups)
@@ -107,9 +106,8 @@ class Stage(Splits):
         left, right = self._cell[first], self._cell[end - 1] + 1
         coarse = np.flatnonzero(right - left > 1)
         if len(coarse):
-            at, chance[coarse] = self._coarse(
-                self.owner[nodes[coarse]], left[coarse], right[coarse]
-            )
+            owner = self.owner[nodes[coarse]]
+            at, chance[coarse] = self._coarse(owner, left[coarse], right[coarse])
             cut[coarse] = self._edge[at]
         fine = np.flatnonzero(right - left <= 1)
         if len(fine):

@@ -49,10 +49,6 @@ class Pace:
         room = max(self.least, int(self.share * self.over)) - self.flying
         return 0 if room <= 0 or (self.flying and room < worth) else room
 
-    def begin(self, many: int) -> None:
-        """Note that so many begin."""
-        self.flying += many
-
     def end(self, many: int) -> None:
         """Note that so many are over."""
         self.flying -= many
@@ -97,7 +93,7 @@ class Waves:
         """Let the next so many begin as one wave."""
         wave = self._order[self._next : self._next + many]
         self._next += len(wave)
-        self.pace.begin(len(wave))
+        self.pace.flying += len(wave)
         self._wave[wave] = len(self.members)
         self._left.append(int(self._sizes[wave].sum()))
         self._enough.append(self._left[-1] // self._late if self._late else 0)
