@@ -15,6 +15,7 @@ ORDER = (
     "errors",
     "files",
     "language",
+    "testing",
     "curator",
     "attacker",
     "auditing",

@@ -88,7 +88,7 @@ _HOMES: Final = {
 }
 """Where each public name lives."""
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
-_LAYERS: Final = ("attacker", "curator", "errors", "language", "paper")
+_LAYERS: Final = ("attacker", "curator", "errors", "language", "paper", "testing")
 
 
 def __getattr__(name: str) -> Any:
