@@ -247,12 +247,12 @@ def test_bounds_need_not_be_known(value: int) -> None:
 # ---- chains and densities
 
 
-def chains(known: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[Believed, Lessons]:
+def chains(known: Sequence[Sequence[int]], sizes: Sequence[int]) -> Believed:
     places = [Places(Axis(column, 0, size - 1)) for column, size in enumerate(sizes)]
     lessons = Lessons(places, np.zeros((len(known), 1), np.int64))
     for person, values in enumerate(known):
         lessons.learn(person, values)
-    return Believed(lessons), lessons
+    return Believed(lessons)
 
 
 @examples(60)
@@ -261,10 +261,10 @@ def test_joint_questions_find_every_record(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
     record = st.tuples(*(st.integers(0, size - 1) for size in sizes))
     pool = data.draw(st.lists(record, min_size=1, max_size=3))
-    believed, lessons = chains(data.draw(st.lists(st.sampled_from(pool), max_size=30)), sizes)
+    believed = chains(data.draw(st.lists(st.sampled_from(pool), max_size=30)), sizes)
     cost = bits = 0.0
     for values in product(*(range(size) for size in sizes)):
-        chain = Chain(0, believed, lessons, [None] * len(sizes))
+        chain = Chain(0, believed, [None] * len(sizes))
         told = 0.0
         while not chain.over:
             right = all(low <= values[place] < high for place, (low, high) in chain.box.items())
@@ -278,8 +278,8 @@ def test_joint_questions_find_every_record(data: st.DataObject) -> None:
 
 
 def test_several_likely_values_are_one_question() -> None:
-    believed, lessons = chains([(1, 2, 0)] * 60, (4, 4, 2))
-    chain = Chain(0, believed, lessons, [None] * 3)
+    believed = chains([(1, 2, 0)] * 60, (4, 4, 2))
+    chain = Chain(0, believed, [None] * 3)
     assert chain.box == {0: (1, 2), 1: (2, 3), 2: (0, 1)}
     assert chain.chance > 0.8
     chain.tell(True)
