@@ -41,20 +41,15 @@ Person = dict[int, int]
 class Rules:
     """What the claim makes of thresholds: everything a search needs to know about it.
 
-    Args:
-        n: The number of records in the whole table.
-        k: The group size; 0 where answers are unprotected, as if no record could change.
-        bounded: Whether the curator knows the bounds and answers exactly beyond them.
-        hidden: Whether a count far above a threshold looks like one far below (erratum 12);
-            BELOW then means no more than "not noisy".
-        free: Whether nothing is claimed: trivial thresholds are then asked, as in the paper.
+    Where the direction is hidden, a count far above a threshold looks like one far below
+    (erratum 12), and BELOW means no more than "not noisy".
     """
 
-    n: int
-    k: int
-    bounded: bool
+    n: int  # records in the whole table
+    k: int  # the group size; 0 where answers are unprotected, as if no record could change
+    bounded: bool  # whether the curator knows the bounds and answers exactly beyond them
     hidden: bool = False
-    free: bool = False
+    free: bool = False  # nothing is claimed: trivial thresholds are asked, as in the paper
 
     @staticmethod
     def of(facts: PublicFacts) -> Rules:
@@ -108,21 +103,13 @@ def contradiction() -> EvidenceError:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One attribute as a search sees it: a grid of coarse steps between limits.
+    """One attribute as a search sees it: a grid of coarse steps between limits."""
 
-    Args:
-        column: The attribute's position in the table.
-        lower: The lowest coarse step that can occur, or None while unknown.
-        upper: The highest coarse step that can occur, or None while unknown.
-        width: How many of the attribute's own steps make a coarse one.
-        missing: Whether values may be missing.
-    """
-
-    column: int
-    lower: int | None
-    upper: int | None
-    width: int = 1
-    missing: bool = False
+    column: int  # its position in the table
+    lower: int | None  # the lowest coarse step that can occur, or None while unknown
+    upper: int | None  # the highest
+    width: int = 1  # how many of the attribute's own steps make a coarse one
+    missing: bool = False  # whether values may be missing
 
     @property
     def limits(self) -> tuple[int, int]:

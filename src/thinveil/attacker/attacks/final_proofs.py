@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import spans, starts, summed
 from thinveil.attacker.evidence.error_budget import Care, undecided
 from thinveil.attacker.evidence.proofs import Paces, Test, at_least
 from thinveil.attacker.evidence.sequential import until_sure
@@ -106,24 +107,18 @@ class _Sets:
     which: Codes
     sizes: Codes
 
-    @property
-    def starts(self) -> Codes:
-        return np.cumsum(self.sizes) - self.sizes
-
     def records(self) -> Codes:
         """Return how many records the claims of each set add up to."""
-        return np.add.reduceat(self.claims.records[self.which], self.starts)
+        return np.add.reduceat(self.claims.records[self.which], starts(self.sizes))
 
     def batch(self, rows: Codes, threshold: Codes, repeats: Codes, about: About) -> QueryBatch:
         """Return questions about the unions of some sets."""
         claims, sizes = self.claims, self.sizes[rows]
-        ends = np.cumsum(sizes)
-        box = np.repeat(self.starts[rows] - (ends - sizes), sizes)
-        box = self.which[box + np.arange(len(box))]
+        box = self.which[spans(starts(self.sizes)[rows], sizes)]
         low = claims.code[box]
         high = low + np.where(low == MISSING, 1, claims.width)
         column = np.full(len(box), claims.column)
-        offsets = None if (sizes == 1).all() else np.concatenate([[0], ends])
+        offsets = None if (sizes == 1).all() else summed(sizes)
         return QueryBatch(claims.cells, box, column, low, high, threshold, offsets, repeats, about)
 
 

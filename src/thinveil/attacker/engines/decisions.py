@@ -117,16 +117,12 @@ class Book:
         laws, law = np.unique(scale + 1j * bit, return_inverse=True)
         law = law.reshape(count.shape)
         apart = 1.0 - alike(claim, laws.imag > 0, laws.real, self.epsilon)
-        sides = [np.ones(len(belief), np.bool_)] * 2
-        if t != EXACTLY:
-            sides = [np.arange(len(belief)) <= t, np.arange(len(belief)) > t]
-        one, other = (_masses(law, belief * side, len(laws)) for side in sides)
+        upper = belief * (np.arange(len(belief)) > t)
+        lower = belief if t == EXACTLY else belief - upper
+        one, other = (_masses(law, side, len(laws)) for side in (lower, upper))
         gain: Floats = ((one @ apart) * other).sum(axis=1)
-        if t == EXACTLY:
-            possible = float(belief.sum() ** 2 - (belief**2).sum())
-        else:
-            possible = float((belief * sides[0]).sum() * (belief * sides[1]).sum())
-        return gain / max(possible, 1e-300)
+        same = (belief**2).sum() if t == EXACTLY else 0.0
+        return gain / max(float(lower.sum() * upper.sum() - same), 1e-300)
 
 
 def alike(claim: Claim, bit: Flags, scale: Floats, epsilon: float) -> Floats:
@@ -153,11 +149,10 @@ def alike(claim: Claim, bit: Flags, scale: Floats, epsilon: float) -> Floats:
 
 def _masses(law: Codes, belief: Floats, laws: int) -> Floats:
     """Return, a row a threshold, how likely each law is."""
-    rows = np.arange(len(law))[:, None] * laws
+    place = (np.arange(len(law))[:, None] * laws + law).ravel()
     weights = np.broadcast_to(belief, law.shape).ravel()
-    masses: Floats = np.zeros((len(law), laws))
-    np.add.at(masses.reshape(-1), (rows + law).ravel(), weights)
-    return masses
+    masses = np.bincount(place, weights, len(law) * laws).reshape(-1, laws)
+    return masses.astype(np.float64, copy=False)
 
 
 @lru_cache(maxsize=4096)

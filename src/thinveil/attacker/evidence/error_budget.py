@@ -36,28 +36,18 @@ class Care:
     the number of decisions expected. These shares sum to at most the error for any number
     of decisions, and are nearly equal up to w.
 
-    Args:
-        error: The chance that any decision of the whole attack is wrong.
-        most_repeats: How many answers to one question are tried at most.
-        expected: About how many decisions there will be; it costs little to be wrong.
-        test: How repeated answers are read: "sequential", or one of the paper's tests on a
-            fixed number of answers.
-        repeats: That number; None plans it from the error.
-        decisions: How many decisions have been shared out to.
-        misread: Where the number of answers is given, the chance of error that follows.
-        empty: In a bounded universe, a range found to be empty, for varying words.
-        words: How many different wordings of questions were used up, where answers are cached.
+    In a bounded universe `empty` is a range found to be empty, for varying words.
     """
 
-    error: float = USUAL_ERROR
-    most_repeats: int = MOST_REPEATS
-    expected: int = 1000
-    test: str = SEQUENTIAL
-    repeats: int | None = None
-    decisions: int = field(default=0, init=False)
-    misread: float = field(default=0.0, init=False)
+    error: float = USUAL_ERROR  # the chance that any decision of the whole attack is wrong
+    most_repeats: int = MOST_REPEATS  # answers to one question that are tried at most
+    expected: int = 1000  # about how many decisions; it costs little to be wrong
+    test: str = SEQUENTIAL  # or one of the paper's tests on a fixed number of answers
+    repeats: int | None = None  # that number; None plans it from the error
+    decisions: int = field(default=0, init=False)  # those that have had their share
+    misread: float = field(default=0.0, init=False)  # the error that a given number leaves
     empty: Empty | None = field(default=None, init=False)
-    words: int = field(default=0, init=False)
+    words: int = field(default=0, init=False)  # wordings used up, where answers are cached
 
     def __post_init__(self) -> None:
         if not 0 < self.error < 1:

@@ -145,16 +145,12 @@ class Variance(_OfScale):
         spread = (24 - 4 * (repeats - 3) / (repeats - 1)) / repeats * (self.offset + 1) ** 4
         return spread / (spread + (2 * self.offset + 1) ** 2)
 
-    def statistic(self, answers: Floats, epsilon: float | Floats) -> Floats:
-        """Return psi_m for each row."""
+    def decide(self, answers: Floats, epsilon: float | Floats) -> Flags:
+        """Tell for each row whether psi_m is at least the threshold."""
         if answers.shape[-1] < 2:
             raise UsageError("a sample variance needs at least two answers")
         psi: Floats = np.var(answers * _by_answer(epsilon), axis=-1, ddof=1)
-        return psi
-
-    def decide(self, answers: Floats, epsilon: float | Floats) -> Flags:
-        """Tell for each row whether psi_m is at least the threshold."""
-        return self.statistic(answers, epsilon) >= self.threshold
+        return psi >= self.threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +246,7 @@ def noise_test(claim: Claim, name: str) -> NoiseTest:
 
 
 class FixedTally:
-    """Settles every question by one test on m answers. Conforms to `Settling`.
+    """Settles every question by one test on m answers.
 
     The first answer of a run only shows what an answer costs; from then on m is known.
     """

@@ -73,31 +73,8 @@ def answers_for(
     return more
 
 
-class Settling(Protocol):
-    """Settles the zones of many questions at once.
-
-    Conforms: `Single`, `Tally`, `noise_tests.FixedTally`.
-    """
-
-    def begin(self, fresh: Flags) -> None:
-        """Start new tests in the given rows; all others go on."""
-        ...
-
-    def keep(self, rows: Flags) -> None:
-        """Forget the tests of all other rows."""
-        ...
-
-    def repeats(self) -> int | Codes:
-        """Return how many further answers each question wants."""
-        ...
-
-    def add(self, batch: QueryBatch, answers: Answers) -> tuple[Flags, list[int]]:
-        """Weigh further answers; return which questions are settled, and the zone of each."""
-        ...
-
-
 class Single:
-    """Takes each answer at its word, where one tells its zone. Conforms to `Settling`."""
+    """Takes each answer at its word, where one tells its zone."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
@@ -118,7 +95,7 @@ class Single:
 
 
 class Tally:
-    """The running sequential tests of many questions at once. Conforms to `Settling`."""
+    """The running sequential tests of many questions at once."""
 
     def __init__(self, facts: PublicFacts, care: Care) -> None:
         self._facts, self._care = facts, care
@@ -180,6 +157,10 @@ class Tally:
             raise undecided(self._care)
         found: list[int] = zone.tolist()
         return settled, found
+
+
+Settling = Single | Tally | FixedTally
+"""Settles the zones of many questions at once: begins, keeps, repeats and adds."""
 
 
 def settling(facts: PublicFacts, care: Care) -> Settling:
