@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,16 @@ from thinveil.commands.common import (
     command_line,
     consoles,
     json_option,
+    note,
     open_table,
     pairs,
     place_options,
     reading_options,
+    schema_option,
     settings,
     write_json,
 )
+from thinveil.commands.outputs import busy
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.delimited import Dialect
@@ -68,7 +71,7 @@ _ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside"
 @click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")
 @click.option("--people", "people_file", metavar="FILE", help="A CSV of what is known of many.")
 @settings("present", "order")
-@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@schema_option
 @settings("seed", "force")
 @click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
@@ -128,7 +131,9 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     console, notices = consoles(json_file)
     with ExitStack() as stack:
         if given["resume"]:
-            _only_resume(ctx)
+            for name in ctx.params:
+                if name not in _BESIDE_RESUME:
+                    _refuse(ctx, name, "a resumed run brings its own options")
             origin = _recorded_origin(Path(given["resume"]), source)
             held = _open(stack, {**origin, "patience": given["patience"]}, notices)
             how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
@@ -140,17 +145,14 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
                 for name in _ITS_OWN:
                     _refuse(ctx, name, "what is attacked brings its own")
             how = {"transcript": given["transcript"]}
-        with notices.status("reading the truth") if notices.is_interactive else nullcontext():
+        with busy(notices, "reading the truth"):
             truth = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
         if not given["resume"]:
             how["options"] = _options(held, given, truth)
-        _notes(held, origin, given["strategy"], notices)
-        _note_on_strategy(held, how.get("options"), notices)
-        how |= {
-            "origin": origin,
-            "command": command_line(ctx),
-            "exhibits": bool(report or json_file),
-        }
+        for each in _notes(held, origin, given["strategy"], how.get("options")):
+            note(notices, each)
+        exhibits = bool(report or json_file)
+        how |= {"origin": origin, "command": command_line(ctx), "exhibits": exhibits}
         with progress(notices) as observer:
             verdict = audit(held, truth=truth, observer=observer, **how)
     records = examples(verdict, truth) if given["show_records"] else None
@@ -215,30 +217,22 @@ def _open(stack: ExitStack, origin: Mapping[str, Any], notices: Console) -> Held
     return held
 
 
-def _notes(held: Held | Target, origin: Mapping[str, Any], strategy: str, notices: Console) -> None:
-    """Say what the user should know before a run."""
-    said = []
+def _notes(
+    held: Held | Target, origin: Mapping[str, Any], strategy: str, options: Options | None
+) -> Iterator[str]:
+    """Yield what the user should know before a run."""
     if not isinstance(held, Target) and not origin.get("schema"):
-        said = doubts(held.schema, held.records)
+        yield from doubts(held.schema, held.records)
     if strategy == "thrifty" and (why := refusal()):
-        said.append(f"{why}, {_PLAIN}: {to_install('fast')}")
+        yield f"{why}, {_PLAIN}: {to_install('fast')}"
     if strategy != USUAL and not isinstance(held, Dataset):
-        said.append(_FEW_ROUNDS)
+        yield _FEW_ROUNDS
     if warning := getattr(held, "warning", ""):
-        said.append(warning)
-    for each in said:
-        notices.print(Text(f"Note: {each}", style="yellow"))
-
-
-def _note_on_strategy(held: Held | Target, options: Options | None, notices: Console) -> None:
-    """Say where another strategy is used than the one that was asked for."""
-    if options is None:
-        return
-    claim = held.facts.claim if isinstance(held, Target) else options.claim()
-    used = options.strategy_for(claim)
-    if used != options.strategy:
-        said = f"Note: {claim.name} has a law of its own, so the {used} strategy is used"
-        notices.print(Text(said, style="yellow"))
+        yield warning
+    if options is not None:
+        claim = held.facts.claim if isinstance(held, Target) else options.claim()
+        if (used := options.strategy_for(claim)) != options.strategy:
+            yield f"{claim.name} has a law of its own, so the {used} strategy is used"
 
 
 def _lasting(path: str | None) -> str | None:
@@ -255,13 +249,6 @@ def _refuse(ctx: click.Context, name: str, why: str) -> None:
     if _is_given(ctx, name):
         [option] = [each.opts[0] for each in ctx.command.params if each.name == name]
         raise UsageError(f"{option}: {why}; leave it out")
-
-
-def _only_resume(ctx: click.Context) -> None:
-    """Refuse options beside --resume: the transcript brings its own."""
-    for name in ctx.params:
-        if name not in _BESIDE_RESUME:
-            _refuse(ctx, name, "a resumed run brings its own options")
 
 
 def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int:

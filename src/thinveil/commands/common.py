@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,9 +14,11 @@ from thinveil.attacker.strategies import strategy_names
 from thinveil.auditing.options import TABLE, Options, flag_of, usual
 from thinveil.auditing.sources import ENGINES, kind_of, opened, reading
 from thinveil.auditing.targets import Target
+from thinveil.commands.outputs import busy
 from thinveil.commands.outputs import check_outputs as check_outputs
 from thinveil.commands.outputs import consoles as consoles
 from thinveil.commands.outputs import json_option as json_option
+from thinveil.commands.outputs import note as note
 from thinveil.commands.outputs import write_json as write_json
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
@@ -114,6 +115,11 @@ def curator_given(given: Mapping[str, Any]) -> Options:
     return Options(**{name: given[name] for name in names_between("mechanism", "cache")})
 
 
+schema_option = click.option(
+    "--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)"
+)
+
+
 def reading_options(command: _F) -> _F:
     """Add the options that say how a text file is to be read."""
     for option in (
@@ -136,7 +142,7 @@ def reading_options(command: _F) -> _F:
 def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
     """Open a table or a target as the options say; without one, the embedded people."""
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
-    with notices.status("opening the table") if notices.is_interactive else nullcontext():
+    with busy(notices, "opening the table"):
         return opened(
             origin.get("table"),
             schema,

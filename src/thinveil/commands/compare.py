@@ -17,7 +17,9 @@ from thinveil.commands.common import (
     json_option,
     known_mechanism,
     load_table,
+    note,
     reading_options,
+    schema_option,
     setting,
     settings,
     write_json,
@@ -57,7 +59,7 @@ from thinveil.verdicts.comparing.risk import USUAL_RECORDS, risk, sampled
 )
 @setting("k")
 @setting("universe")
-@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@schema_option
 @setting("seed", type=click.IntRange(min=0), help="The seed of trials and noise.")
 @settings("error", "most_repeats")
 @click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf).")
@@ -99,7 +101,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     if not mechanisms:
         mechanisms, wrong = all_in_order()
         for each in wrong:
-            notices.print(Text(f"Note: {each}", style="yellow"))
+            note(notices, each)
     shared = Settings(
         mechanisms=mechanisms,
         people=given["people"],
@@ -114,7 +116,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     whole = load_table({"table": table, **given}, notices)
     if not given["schema"]:
         for doubt in doubts(whole.schema, whole.records):
-            notices.print(Text(f"Note: {doubt}", style="yellow"))
+            note(notices, doubt)
     data = sampled(whole, given["sample"] or whole.records, shared.seed)
     if data is not whole:
         said = f"A sample of {data.records:,} of the table's {whole.records:,} records is used."

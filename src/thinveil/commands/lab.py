@@ -15,9 +15,8 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from thinveil.commands.common import consoles, load_table, reading_options
-from thinveil.commands.serving import run_until_ended, server_of
-from thinveil.errors import UsageError
+from thinveil.commands.common import consoles, load_table, reading_options, schema_option
+from thinveil.commands.serving import listener_at, run_until_ended, server_of
 from thinveil.lab.app import app_of, check_extra, new_key
 from thinveil.lab.tables import Table, Tables, cut
 
@@ -29,7 +28,7 @@ PORT: Final = 8322
 @click.argument("table", required=False)
 @click.option("--port", default=PORT, show_default=True, help="0 chooses a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
-@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@schema_option
 @reading_options
 def command(table: str | None, **given: Any) -> int:
     """Open a page on which a table is attacked before everybody's eyes.
@@ -46,7 +45,8 @@ def command(table: str | None, **given: Any) -> int:
     check_extra()
     _, notices = consoles(None)
     tables = Tables(None if table is None else _own(table, given, notices))
-    with closing(_listener(given["port"])) as listener:
+    port = given["port"]
+    with closing(listener_at(HOST, port, f"--port {port}", "; 0 chooses one")) as listener:
         key = new_key()
         address = f"http://{HOST}:{listener.getsockname()[1]}/?key={key}"
         click.echo(f"The lab is open at\n  {address}\nCtrl-C ends it.")
@@ -61,15 +61,6 @@ def _own(table: str, given: dict[str, Any], notices: Console) -> Table:
     """Read the table that was given on the command line."""
     name = Path(table).name
     return cut(load_table({**given, "table": table}, notices), name, f"thinveil.load({name!r})")
-
-
-def _listener(port: int) -> socket.socket:
-    """Return a socket that listens to this machine alone."""
-    try:
-        return socket.create_server((HOST, port))
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or "no such port"
-        raise UsageError(f"--port {port}: cannot listen there ({reason}); 0 chooses one") from None
 
 
 def _has_display() -> bool:

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,6 +48,16 @@ def _console(*, stderr: bool, soft_wrap: bool = False) -> Console:
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         force_interactive=None if moving else False,
     )
+
+
+def note(notices: Console, text: str) -> None:
+    """Say something that the user should know."""
+    notices.print(f"Note: {text}", style="yellow", markup=False, highlight=False)
+
+
+def busy(notices: Console, doing: str) -> AbstractContextManager[object]:
+    """Show on a terminal what is being done, for as long as it takes."""
+    return notices.status(doing) if notices.is_interactive else nullcontext()
 
 
 def json_option(command: _F) -> _F:

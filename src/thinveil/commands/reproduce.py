@@ -12,7 +12,7 @@ from rich.text import Text
 
 from thinveil.auditing.provenance import Provenance
 from thinveil.commands.common import command_line
-from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
+from thinveil.commands.outputs import check_outputs, consoles, json_option, note, write_json
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
 from thinveil.errors import EXIT_EARLY, MissingExtra, ThinveilError, UsageError
@@ -72,8 +72,8 @@ def command(
             interrupted = name
             break
         show_rows(console, mine)
-        for note in ERRATA[name]:
-            console.print(Text(f"  {note}", style="dim"))
+        for each in ERRATA[name]:
+            console.print(Text(f"  {each}", style="dim"))
         rows += mine
         try:
             saved += draw(Path(folder))
@@ -104,7 +104,7 @@ def _bank(data: str | None, notices: Console) -> Dataset:
         )
     table = load(source, read_schema("bank"))
     if table.digest() != BANK_DIGEST:
-        notices.print(Text("Note: this is not the table that the paper used", style="yellow"))
+        note(notices, "this is not the table that the paper used")
     return table
 
 

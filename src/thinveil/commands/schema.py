@@ -15,6 +15,7 @@ from thinveil.commands.common import (
     check_outputs,
     consoles,
     json_option,
+    note,
     open_table,
     place_options,
     reading_options,
@@ -69,12 +70,11 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
     _, notices = consoles(json_file)
     schema = _draft({**given, "table": table}, notices)
     for name in listed_numbers(schema):
-        notices.print(
-            Text(
-                f"Note: the column {name!r} holds numbers that are too large to be counted, so it "
-                "is drafted as a category, and the list of its values counts as public. If it is "
-                "not, drop the column."
-            )
+        note(
+            notices,
+            f"the column {name!r} holds numbers that are too large to be counted, so it is "
+            "drafted as a category, and the list of its values counts as public. If it is not, "
+            "drop the column.",
         )
     text = write_schema(schema, _COMMENTS)
     if output:

@@ -12,7 +12,7 @@ from contextlib import closing
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -28,8 +28,9 @@ from thinveil.commands.common import (
     open_table,
     place_options,
     reading_options,
+    schema_option,
 )
-from thinveil.commands.serving import run_until_ended, server_of
+from thinveil.commands.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import analyst_named, budget_of
 from thinveil.curator.service.app import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
@@ -53,7 +54,7 @@ FIRST: Final = "analyst"
 @click.option("--port", default=PORT, show_default=True, help="0 chooses a free one.")
 @click.option("--rate", default=RATE, show_default=True, help="Requests a second, each analyst.")
 @click.option("--largest-batch", default=LARGEST_BATCH, show_default=True, help="Answers at once.")
-@click.option("--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)")
+@schema_option
 @place_options
 @reading_options
 def command(table: str | None, **given: Any) -> None:
@@ -76,7 +77,9 @@ def command(table: str | None, **given: Any) -> None:
     path = Path(given["ledger"] or f"{_name_of(given['inside'] or table or 'people')}.ledger")
     if given["token_file"] and Path(given["token_file"]).exists():
         raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")
-    with curators_thread() as worker, closing(_listener(given["host"], given["port"])) as listener:
+    host, port = given["host"], given["port"]
+    listening = listener_at(host, port, f"--host {host} --port {port}")
+    with curators_thread() as worker, closing(listening) as listener:
         accounts = worker.submit(_accounts, table, given, options, path, notices).result()
         with closing(accounts):
             tokens = accounts.admit(_budgets(given, accounts))
@@ -125,16 +128,6 @@ def _budgets(given: Mapping[str, Any], accounts: Accounts) -> list[tuple[str, Fr
     if accounts.analysts or FIRST in dict(others):
         return others
     return [(FIRST, Fraction(1)), *others]
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, so that the banner can say which port it is."""
-    try:
-        [(family, *_, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return socket.create_server(cast("Any", address[:2]), family=family)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or "no such port"
-        raise UsageError(f"--host {host} --port {port}: cannot listen there ({reason})") from None
 
 
 def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
