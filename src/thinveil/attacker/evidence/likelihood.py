@@ -9,6 +9,7 @@ the searches of the paper use.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -183,22 +184,16 @@ Told = tuple[Answers, Codes]
 def cut_up(answers: Answers, drawn: Codes, ends: Codes) -> list[Told | None]:
     """Cut answers where one kind of question ends and the next begins; None where there is none."""
     at = np.concatenate([[0], np.cumsum(drawn)])
-    by_answer = _rows_are_answers(answers, drawn)
+    row = at if _rows_are_answers(answers, drawn) else np.arange(len(at))
     pieces: list[Told | None] = []
-    start = 0
-    for end in ends.tolist():
-        if end == start:
-            pieces.append(None)
-            continue
-        first, last = (int(at[start]), int(at[end])) if by_answer else (start, end)
+    for start, end in pairwise([0, *ends.tolist()]):
         epsilon, repeats = answers.epsilon, answers.repeats
         if isinstance(epsilon, np.ndarray):
-            epsilon = epsilon[first:last]
+            epsilon = epsilon[row[start] : row[end]]
         if not isinstance(repeats, int):
             repeats = repeats[start:end]
         mine = Answers(answers.values[at[start] : at[end]], repeats, epsilon)
-        pieces.append((mine, drawn[start:end]))
-        start = end
+        pieces.append((mine, drawn[start:end]) if end > start else None)
     return pieces
 
 
