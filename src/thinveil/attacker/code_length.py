@@ -218,7 +218,7 @@ def code_length(
     if isinstance(found, ColumnsFound):
         columns = tuple(_with_bits(each, facts, {}) for each in found.columns)
         learned = any(each.bits is not None for each in found.columns)
-        return _summed(ColumnsFound(columns), facts, columns, learned, len(columns) > 0)
+        return _summed(ColumnsFound(columns), facts, columns, learned)
     if isinstance(found, CountFound):
         bits = count_bits(facts, found) if found.bits is None else found.bits
         bits = bits if asked or bits is None else 0.0
@@ -227,7 +227,7 @@ def code_length(
         people = tuple(_of_person(each, facts, priors or {}, present) for each in found.people)
         learned = any(each.bits is not None for each in found.people)
         values = tuple(value for each in people for value in each.values)
-        measured = _summed(PeopleFound(people), facts, values, learned, True)
+        measured = _summed(PeopleFound(people), facts, values, learned)
         told = [each.bits for each in people if each.bits is not None]
         unlimited = tuple(each for each in measured.unlimited if each not in (priors or {}))
         total = math.fsum(told) if told else None
@@ -243,13 +243,8 @@ def _of_table(found: TableFound, facts: PublicFacts) -> CodeLength:
     bits += (0.0,) * (len(found.columns) - len(bits))
     columns = dict(zip(found.columns, bits, strict=True))
     seen = found.columns[: int(found.known.max())]
-    return CodeLength(
-        replace(found, bits=bits),
-        math.fsum(bits),
-        columns,
-        learned,
-        () if learned else _unlimited(facts, seen),
-    )
+    unlimited = () if learned else _unlimited(facts, seen)
+    return CodeLength(replace(found, bits=bits), math.fsum(bits), columns, learned, unlimited)
 
 
 def _of_person(
@@ -268,19 +263,14 @@ def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span
 
 
 def _summed(
-    found: Found,
-    facts: PublicFacts,
-    values: tuple[ColumnFound, ...],
-    learned: bool,
-    anything: bool,
+    found: Found, facts: PublicFacts, values: tuple[ColumnFound, ...], learned: bool
 ) -> CodeLength:
     columns: dict[int, float] = {}
     for each in values:
         columns[each.column] = columns.get(each.column, 0.0) + (each.bits or 0.0)
-    total = math.fsum(columns.values()) if anything else None
-    return CodeLength(
-        found, total, columns, learned, () if learned else _unlimited(facts, tuple(columns))
-    )
+    total = math.fsum(columns.values()) if values else None
+    unlimited = () if learned else _unlimited(facts, tuple(columns))
+    return CodeLength(found, total, columns, learned, unlimited)
 
 
 def _unlimited(facts: PublicFacts, columns: tuple[int, ...]) -> tuple[int, ...]:

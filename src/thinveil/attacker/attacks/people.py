@@ -121,12 +121,7 @@ def attributes(engine: Engine, wish: Wish) -> Attack[PeopleFound]:
     """
     facts, people = engine.facts, wish.people
     hints = Hints(len(people), wish.priors, wish.shortcut)
-
-    def check(axes: Sequence[Axis]) -> None:
-        for axis in axes:
-            engine.check([axis], len(people))
-
-    axes = yield from limited(engine, wish, wish.axes(facts), check, hints=hints)
+    axes = yield from limited(engine, wish, wish.axes(facts), hints=hints)
     counts = np.ones(len(people), np.int64)
     if not wish.alone:
         counts = yield from matches(engine, people)

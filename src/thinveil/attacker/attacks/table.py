@@ -102,28 +102,27 @@ def limited(
     engine: Engine,
     wish: Wish,
     axes: Sequence[Axis],
-    check: Callable[[Sequence[Axis]], None],
     so_far: Callable[[], Any] = lambda: None,
     hints: Hints | None = None,
 ) -> Attack[list[Axis]]:
     """Return axes with limits; what would take too long is refused as soon as that is known."""
-    if not wish.force:
-        check(axes)
+    _check(engine, wish, axes)
     found = yield from engine.limits(axes, About("finding bounds", 0.0, so_far), hints)
-    if not wish.force:
-        check(found)
+    _check(engine, wish, found)
     return found
+
+
+def _check(engine: Engine, wish: Wish, axes: Sequence[Axis]) -> None:
+    """Refuse a search that is too long: of single columns, or of the whole table in its order."""
+    chains = [[axis] for axis in axes] if wish.columns else [in_order(axes, wish.order)]
+    for chain in () if wish.force else chains:
+        engine.check(chain, len(wish.people) or 1)
 
 
 def columns(engine: Engine, wish: Wish) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself (Algorithm 2)."""
     facts = engine.facts
-
-    def check(axes: Sequence[Axis]) -> None:
-        for axis in axes:
-            engine.check([axis], 1)
-
-    axes = yield from limited(engine, wish, wish.axes(facts), check)
+    axes = yield from limited(engine, wish, wish.axes(facts))
 
     def so_far(results: Sequence[Any]) -> ColumnsFound:
         pairs = zip(axes, results, strict=True)
@@ -193,16 +192,10 @@ def table(engine: Engine, wish: Wish) -> Attack[TableFound]:
     The records found so far fall into groups that agree on everything known; the next
     attribute is searched in all groups side by side.
     """
-    facts, order = engine.facts, wish.order
+    facts = engine.facts
     nothing = nothing_of(facts, wish.widths)
-    axes = yield from limited(
-        engine,
-        wish,
-        axes_of(facts, wish.widths),
-        lambda axes: engine.check(in_order(axes, order), 1),
-        lambda: nothing,
-    )
-    groups = Groups.whole(in_order(axes, order), [facts.records])
+    axes = yield from limited(engine, wish, axes_of(facts, wish.widths), lambda: nothing)
+    groups = Groups.whole(in_order(axes, wish.order), [facts.records])
     for depth, axis in enumerate(groups.axes):
         label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
         look = about_depth(label, depth, len(axes), partial(_so_far, groups, axis))
