@@ -11,7 +11,7 @@ import numpy as np
 from thinveil.curator.cache import AnswerCache, Looked
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.drawing import NoiseStream, RandomWords, draw, opendp
-from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
+from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend, spread
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
@@ -81,7 +81,9 @@ class Curator:
         self._normal = Normal(extent, table.records)
         self._cache = AnswerCache() if policies.cache else None
         self._recalled: AnswerCache | None = None
-        self._priced: tuple[QueryBatch, Looked | None, Event] | None = None
+        self._priced: tuple[QueryBatch, tuple[Looked | None, QueryBatch | None, Event]] | None = (
+            None
+        )
 
     def answer(self, batch: QueryBatch) -> Answers:
         """Answer a stamped batch, or refuse it whole, as `release` does."""
@@ -98,20 +100,18 @@ class Curator:
             BudgetError: The batch carries no usable privacy budget, or a share that is too small.
             BudgetSpent: The cap or the number of answers would be passed; nothing was answered.
         """
-        looked, price = self._look(batch)
-        if looked is None or self._cache is None:
-            bits, scale = self._truth(batch)
-            words = self._charge(batch, price)
-            return Release(self._protect(batch, bits, scale, words), price.cost)
-        fresh = looked.fresh
-        if not len(fresh):
+        looked, part, price = self._look(batch)
+        if part is None:
+            assert looked is not None
             self._charge(batch, price)
-            return Release(_repeat(looked.value, batch.repeats), price.cost)
-        part = _once(batch, fresh)
+            return Release(spread(looked.value, batch.repeats), price.cost)
         bits, scale = self._truth(part)
-        words = self._charge(batch, price)[_starts(batch)[fresh]]
-        firsts = self._protect(part, bits, scale, words)
-        values = _repeat(self._cache.settle(looked, firsts), batch.repeats)
+        words = self._charge(batch, price)
+        if looked is None or self._cache is None:
+            return Release(self._protect(part, bits, scale, words), price.cost)
+        fresh = looked.fresh
+        firsts = self._protect(part, bits, scale, words[_starts(batch)[fresh]])
+        values = spread(self._cache.settle(looked, firsts), batch.repeats)
         return Release(values, price.cost, looked.keys[:, fresh], firsts)
 
     def _truth(self, batch: QueryBatch) -> tuple[Floats, Floats]:
@@ -130,18 +130,18 @@ class Curator:
 
         Nothing is drawn, charged or remembered, and the cap is not asked.
         """
-        return self._look(batch)[1]
+        return self._look(batch)[2]
 
-    def _look(self, batch: QueryBatch) -> tuple[Looked | None, Event]:
-        """Refuse what must not be answered; else return what the cache knows, and the price."""
+    def _look(self, batch: QueryBatch) -> tuple[Looked | None, QueryBatch | None, Event]:
+        """Refuse what must not be answered; else say what is known, what is new, and the price."""
         if self._priced is not None and self._priced[0] is batch:
-            return self._priced[1:]
+            return self._priced[1]
         self._check(batch)
         self.facts.policies.admit(batch, self._drawn)
         looked = None if self._cache is None else self._cache.look(self._normal.keys(batch))
-        price = _cost(batch, looked, self.facts.claim.noise)
-        self._priced = batch, looked, price
-        return looked, price
+        found = looked, *_new(batch, looked, self.facts.claim.noise)
+        self._priced = batch, found
+        return found
 
     def _charge(self, batch: QueryBatch, price: Event) -> Words:
         """Charge for a batch, unless it was paid for before its answers got lost.
@@ -170,7 +170,7 @@ class Curator:
             self._recalled = AnswerCache()
         looked = self._recalled.look(self._normal.keys(batch))
         self._recalled.settle(looked, answers.values[_starts(batch)[looked.fresh]])
-        return _cost(batch, looked, self.facts.claim.noise)
+        return _new(batch, looked, self.facts.claim.noise)[1]
 
     def remember(self, keys: Keys, firsts: Floats) -> None:
         """Take answers of an earlier life into the cache, where there is one."""
@@ -224,28 +224,33 @@ class Curator:
 
     def _protect(self, batch: QueryBatch, bits: Floats, scale: Floats, words: Words) -> Floats:
         """Add noise at scale / epsilon; at scale zero the bit stays as it is."""
-        values = _repeat(bits, batch.repeats)
-        scale = _repeat(scale, batch.repeats)
+        values = spread(bits, batch.repeats)
+        scale = spread(scale, batch.repeats)
         noisy = np.flatnonzero(scale)
         if len(noisy):
             epsilon = batch.epsilon
             assert epsilon is not None
             if isinstance(epsilon, np.ndarray):
-                epsilon = _repeat(epsilon, batch.repeats)[noisy]
+                epsilon = spread(epsilon, batch.repeats)[noisy]
             values[noisy] = draw(
                 self.facts.claim, words[noisy], values[noisy], scale[noisy] / epsilon
             )
         return rounded(values, self.facts.claim.post)
 
 
-def _cost(batch: QueryBatch, looked: Looked | None, law: Law | None) -> Event:
-    """Return what a batch costs: of the answers in the cache, nothing."""
+def _new(
+    batch: QueryBatch, looked: Looked | None, law: Law | None
+) -> tuple[QueryBatch | None, Event]:
+    """Return what of a batch has to be drawn, and what that costs: of the cache, nothing."""
     if looked is None:
-        return Spend.of(batch, law)
-    fresh = looked.fresh
+        return batch, Spend.of(batch, law)
+    fresh, epsilon = looked.fresh, batch.epsilon
     if not len(fresh):
-        return PostProcessing("answers that were given before")
-    return Spend.once(batch, fresh, law)
+        return None, PostProcessing("answers that were given before")
+    if isinstance(epsilon, np.ndarray):
+        epsilon = epsilon[fresh]
+    part = replace(batch.some(fresh), repeats=1, epsilon=epsilon)
+    return part, Spend.of(part, law)
 
 
 def _starts(batch: QueryBatch) -> Codes:
@@ -254,19 +259,3 @@ def _starts(batch: QueryBatch) -> Codes:
         return np.arange(batch.questions) * batch.repeats
     starts: Codes = np.cumsum(batch.repeats) - batch.repeats
     return starts
-
-
-def _once(batch: QueryBatch, questions: Codes) -> QueryBatch:
-    """Return some questions of a batch, each with a single answer."""
-    epsilon = batch.epsilon
-    return replace(
-        batch.some(questions),
-        repeats=1,
-        epsilon=epsilon[questions] if isinstance(epsilon, np.ndarray) else epsilon,
-    )
-
-
-def _repeat(values: Floats, repeats: int | Codes) -> Floats:
-    if isinstance(repeats, int) and repeats == 1:
-        return values
-    return np.repeat(values, repeats)

@@ -53,27 +53,19 @@ class Spend:
     @staticmethod
     def of(batch: QueryBatch, law: Law | None = None) -> Spend:
         """Return what answering a stamped batch costs; nothing where nothing is claimed."""
-        return _spend(_spread(batch.epsilon, batch.repeats), batch.queries, law)
-
-    @staticmethod
-    def once(batch: QueryBatch, questions: Codes, law: Law | None = None) -> Spend:
-        """Return what it costs to draw a single answer to some questions of a batch."""
-        epsilon = batch.epsilon
-        each = epsilon[questions] if isinstance(epsilon, np.ndarray) else epsilon
-        return _spend(each, len(questions), law)
-
-
-def _spend(epsilon: float | Floats | None, queries: int, law: Law | None) -> Spend:
-    if epsilon is None:
-        return Spend(queries, Fraction(0))
-    cost = exact_sum(epsilon) if isinstance(epsilon, np.ndarray) else exact(epsilon) * queries
-    return Spend(queries, cost, Fraction(0) if law is None else law.deltas(queries, cost))
+        queries, epsilon = batch.queries, batch.epsilon
+        if epsilon is None:
+            return Spend(queries, Fraction(0))
+        if isinstance(epsilon, np.ndarray):
+            cost = exact_sum(spread(epsilon, batch.repeats))
+        else:
+            cost = exact(epsilon) * queries
+        return Spend(queries, cost, Fraction(0) if law is None else law.deltas(queries, cost))
 
 
-def _spread(epsilon: float | Floats | None, repeats: int | Codes) -> float | Floats | None:
-    if not isinstance(epsilon, np.ndarray) or (isinstance(repeats, int) and repeats == 1):
-        return epsilon
-    return np.repeat(epsilon, repeats)
+def spread(values: Floats, repeats: int | Codes) -> Floats:
+    """Return the value of each question once for each of its answers."""
+    return values if isinstance(repeats, int) and repeats == 1 else np.repeat(values, repeats)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,20 +34,11 @@ _MANY_STATEMENTS: Final = 1000
 
 
 class DatabaseCounter:
-    """Counts in a database, one statement a batch.
-
-    Args:
-        session: The connection.
-        codes: The table of codes in the database.
-        records: How many records it has.
-        where: What to call the database in messages.
-    """
+    """Counts in a database, one statement a batch, from a table of codes that is there."""
 
     def __init__(self, session: Session, codes: Any, records: int, where: str) -> None:
-        self._session = session
-        self._codes = codes
-        self._records = records
-        self._where = where
+        self._session, self._codes = session, codes
+        self._records, self._where = records, where
         most = _KEPT if records < _LARGE else _KEPT_OF_LARGE
         self._values: Kept[Any] = Kept(len(codes.columns), session.drop)
         self._groups: Kept[Any] = Kept(most, session.drop)
@@ -84,8 +75,7 @@ class DatabaseCounter:
         if not len(some):
             return inside
         asked = _Asked(some, batch.cell[some], narrow[some], low[some], high[some])
-        again = self._last == cells.digest
-        self._last = cells.digest
+        again, self._last = self._last == cells.digest, cells.digest
         if again and cells.columns and self._lie_apart(cells) and (narrow[some] != WHOLE).all():
             branches = self._by_number(cells, asked)
         else:

@@ -99,16 +99,15 @@ def _field(
     raise _unsupported(name, str(kind))
 
 
-def _boolean(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+def _text(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
     import ibis
 
-    text = ibis.cases((column, "true"), (~column, "false"))
-    return Field(name, "text", text, column.isnull(), text=text)
-
-
-def _text(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    # Joined to an empty text, it loses the column's collation, which may merge texts.
-    text = column + "" if column.type().is_string() else column.cast("string")
+    if column.type().is_boolean():
+        text = ibis.cases((column, "true"), (~column, "false"))
+    elif column.type().is_string():  # joined to an empty text, it loses its collation, if any,
+        text = column + ""  # which may merge texts
+    else:
+        text = column.cast("string")
     return Field(name, "text", text, column.isnull(), text=text)
 
 
@@ -168,7 +167,7 @@ def _moment(engine: Engine, name: str, column: Any, missing: Collection[str]) ->
 
 
 _KINDS: Final = {
-    "is_boolean": _boolean,
+    "is_boolean": _text,
     "is_string": _text,
     "is_uuid": _text,
     "is_null": _text,

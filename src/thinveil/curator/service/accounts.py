@@ -93,13 +93,7 @@ class Account:
 
 
 class Accounts:
-    """Everything behind the door of a service.
-
-    Args:
-        table: The confidential table.
-        claim: The mechanism to draw from.
-        policies: What is refused, and whether a question is ever answered twice.
-        ledger: Where the ledger file is, or is to be.
+    """Everything behind the door of a service; `ledger` is where its file is, or is to be.
 
     Raises:
         LedgerError: The file cannot be used, is in use, or belongs to something else.

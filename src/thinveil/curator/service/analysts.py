@@ -101,10 +101,7 @@ def budget_of(text: str, what: str) -> Fraction:
 class Bucket:
     """Lets so many requests a second through, and as many at once after a pause.
 
-    Args:
-        rate: Requests a second.
-        left: How many may come at once now.
-        seen: When that was.
+    A token bucket: `left` may come at once, as of the time `seen`.
     """
 
     rate: float

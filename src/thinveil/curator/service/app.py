@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,13 +35,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 LARGEST_BATCH: Final = 1_000_000
-LARGEST_BODY: Final = 64 * 2**20
 RATE: Final = 1000.0
-WAITING: Final = 256
-"""How many batches may wait for their turn."""
 BODIES: Final = 4
 """All bodies that are being read or wait may have so many times the bytes of the largest one."""
-BODY_SECONDS: Final = 60.0
 
 log = logging.getLogger("thinveil.service")
 
@@ -64,10 +60,10 @@ class Settings:
     """
 
     largest_batch: int = LARGEST_BATCH
-    largest_body: int = LARGEST_BODY
+    largest_body: int = 64 * 2**20
     rate: float = RATE
-    waiting: int = WAITING
-    body_seconds: float = BODY_SECONDS
+    waiting: int = 256
+    body_seconds: float = 60.0
 
 
 @dataclass(slots=True)
@@ -255,16 +251,14 @@ def _facts(door: _Door) -> dict[str, Any]:
     """Return what is public, once and for all."""
     from thinveil.curator.service import openapi as interface
 
+    most = asdict(door.limits)
     plain = {
         "service": door.accounts.ledger.service,
         "format": 1,
         **facts_to_plain(door.accounts.facts),
         "limits": {
-            "largest_batch": door.limits.answers,
-            "largest_boxes": door.limits.boxes,
-            "largest_body": door.limits.body,
-            "largest_json": door.limits.json,
-            "largest_pairs": door.limits.pairs,
+            "largest_batch": most.pop("answers"),
+            **{f"largest_{name}": size for name, size in most.items()},
             "arrow": find_spec("pyarrow") is not None,
         },
     }

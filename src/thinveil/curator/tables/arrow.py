@@ -136,20 +136,18 @@ def _column(pa: Any, name: str, array: Any, where: str) -> Column:
 def _simplify(pa: Any, array: Any, kind: Any) -> Any:
     """Return the array in a type that can be encoded, or None where it is no plain value."""
     types = pa.types
-    if types.is_integer(kind) or types.is_decimal(kind) or types.is_date32(kind):
-        return array
-    if types.is_float32(kind) or types.is_float64(kind):
-        return array
     if types.is_float16(kind):
         return array.cast(pa.float32())
+    if types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind):
+        return array
     if types.is_null(kind) or types.is_boolean(kind) or types.is_time(kind):
         return array.cast(pa.string())
-    if types.is_date64(kind):
+    if types.is_date(kind):
         return array.cast(pa.date32())
     if types.is_timestamp(kind):
         # Times with a zone become UTC here; nanoseconds that would be lost are refused.
         return array.cast(pa.timestamp("us", kind.tz)).cast(pa.timestamp("us"))
-    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+    if str(kind) in ("string", "large_string", "string_view"):
         return array.cast(pa.large_string())
     return None
 
@@ -164,13 +162,13 @@ def _texts(pa: Any, distinct: Any) -> list[str | None]:
         values = distinct.to_pylist()
     write: Callable[[Any], str] = str
     if pa.types.is_floating(kind):
-        write = _whole_without_point
+        write = _without_point
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         write = operator.methodcaller("isoformat")
     return [None if value is None else write(value) for value in values]
 
 
-def _whole_without_point(value: float) -> str:
+def _without_point(value: float) -> str:
     return str(value).removesuffix(".0")
 
 

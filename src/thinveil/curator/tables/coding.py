@@ -73,9 +73,7 @@ def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Co
 
 def _coder(attribute: Attribute) -> Callable[[str], int]:
     """Return a function from texts to codes; it raises a ValueError or an ArithmeticError."""
-    if not isinstance(attribute, Grid):
-        return attribute.encode
-    if attribute.kind == "date":
+    if not isinstance(attribute, Grid) or attribute.kind == "date":
         return attribute.encode
     if attribute.kind == "datetime":
         width = int(attribute.step * 10**6)

@@ -62,23 +62,6 @@ _FIRST_DAY: Final = date(2019, 1, 1)
 _DAYS: Final = 4 * 365
 
 
-class _Dice:
-    """Draws of whole numbers that are the same on every machine and numpy version.
-
-    The raw output of numpy's bit generators is fixed for good, unlike the methods of its
-    Generator; so everything is derived from raw 64-bit words.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._bits = np.random.Philox(seed)
-
-    def below(self, end: int, records: int) -> list[int]:
-        """Draw a whole number from 0 to end - 1 for each record."""
-        words = np.asarray(self._bits.random_raw(records), np.uint64)
-        result: list[int] = (words % np.uint64(end)).tolist()
-        return result
-
-
 def _pick(weights: tuple[int, ...], draw: int) -> int:
     """Return the choice that a draw falls on, by cumulative weights."""
     draw %= sum(weights)
@@ -107,8 +90,9 @@ def people(records: int = 2000, seed: int = 2024) -> Dataset:
         raise UsageError(f"cannot make up {records} people: ask for at least 1")
     if seed < 0:
         raise UsageError(f"the seed must be a whole number from 0 on, not {seed}")
-    dice, wide = _Dice(seed), 2**40
-    draws = [dice.below(wide, records) for _ in range(9)]
+    # The raw output of numpy's bit generators is fixed for good, unlike what its Generator makes.
+    bits = np.random.Philox(seed)
+    draws = [(bits.random_raw(records) % np.uint64(2**40)).tolist() for _ in range(9)]
     names = ("age", "postcode", "job", "salary", "diagnosis", "insured", "admitted", "ward")
     rows = [_person(each) for each in zip(*draws, strict=True)]
     columns = [
