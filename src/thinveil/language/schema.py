@@ -257,7 +257,8 @@ class Categories:
     def describe(self) -> str:
         """Say in a phrase what is public about this attribute."""
         gaps = ", may be missing" if self.missing else ""
-        return f"category, {len(self.values)} possible values{gaps}"
+        values = "value" if len(self.values) == 1 else "values"
+        return f"category, {len(self.values)} possible {values}{gaps}"
 
 
 Attribute = Grid | Categories

@@ -229,9 +229,9 @@ def _body(stream: Iterator[list[str]], rows: Rows, width: int, path: Path) -> It
                 yield [""]
         else:
             raise DataError(
-                f"{path}: the row that starts on line {rows.line} has {len(row)} fields, "
-                f"and the header has {width}: correct the row, or name the right --separator "
-                "or --quote"
+                f"{path}: the row that starts on line {rows.line} has {len(row)} "
+                f"field{'' if len(row) == 1 else 's'}, and the header has {width}: correct the "
+                "row, or name the right --separator or --quote"
             )
 
 
