@@ -24,7 +24,8 @@ from thinveil.errors import PluginError, UsageError
 from thinveil.language import plugins
 from thinveil.language.claims import MECHANISMS, Claim, KLocal, claim_named
 from thinveil.language.plugins import claim_from_plain, claim_to_plain, mechanism_names
-from thinveil.verdicts.comparing.compare import ORDER, Settings, all_in_order, compare
+from thinveil.verdicts.comparing.compare import compare
+from thinveil.verdicts.comparing.shared import ORDER, Settings, all_in_order
 
 ROOT = Path(__file__).parent.parent
 DOCS = (ROOT / "docs" / "plugins.md").read_text("utf-8")

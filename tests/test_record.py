@@ -22,8 +22,9 @@ from thinveil.report.charts.mechanisms import compared as picture
 from thinveil.report.charts.pictures import shortened
 from thinveil.report.html import page
 from thinveil.report.html.masking import _HARMLESS, shown
-from thinveil.verdicts.comparing.compare import Settings, compare
+from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.examples import examples
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.record import FORMAT, Record, read_comparison, read_run

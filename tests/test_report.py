@@ -18,7 +18,7 @@ from browser import chromium, page_of
 from thinveil.commands.main import run as command
 from thinveil.report import html
 from thinveil.report.html.masking import command as masked_command
-from thinveil.verdicts.comparing.compare import Settings, compare
+from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.curves import (
     AnswersCurve,
     AnswersPoint,
@@ -28,6 +28,7 @@ from thinveil.verdicts.comparing.curves import (
     Risk,
 )
 from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.examples import examples
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.sentences import MASK

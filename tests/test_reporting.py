@@ -11,7 +11,7 @@ import pytest
 from thinveil import Options, people
 from thinveil.commands.main import run
 from thinveil.verdicts.comparing import evidence
-from thinveil.verdicts.comparing.compare import ORDER
+from thinveil.verdicts.comparing.shared import ORDER
 
 FEW = people(40)
 
@@ -73,7 +73,7 @@ def test_the_comparison_beside_an_audit_is_real_and_interruptible(monkeypatch):
     assert [each.mechanism for each in compared.lines] == ["idp", "dp-laplace"]
     assert compared.lines[0].everything
     assert compared.lines[1].at_baseline
-    assert (compared.k, compared.records) == (2, 40)
+    assert (compared.settings.k, compared.records) == (2, 40)
     assert {each.epsilon for each in drawn.against_loss.runs} == {1e-6, 1e6}
 
     def stop(meter, about):

@@ -31,8 +31,9 @@ from thinveil.report.charts.mechanisms import compared as mechanisms_compared
 from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.report.text.comparison import show_comparison, show_risk
 from thinveil.report.text.progress import progress
-from thinveil.verdicts.comparing.compare import USUAL_PEOPLE, Settings, all_in_order, compare
+from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.risk import USUAL_RECORDS, risk, sampled
+from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_order
 
 
 @click.command("compare")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes
-from thinveil.verdicts.inference import Inferred, inferred
+from thinveil.verdicts.inference import inferred
 from thinveil.verdicts.intervals import checked, clopper_pearson
 from thinveil.verdicts.phrases import sureness
 from thinveil.verdicts.results import fitting_rows, inside_box, is_right
@@ -136,6 +136,24 @@ class Accuracy:
         )
 
 
+class _Judge(NamedTuple):
+    """What a finding is held against, and how sure intervals are."""
+
+    options: Options
+    facts: PublicFacts
+    truth: Dataset
+    confidence: float
+
+    def share(self, right: int, of: int, nothing: float, marginals: float) -> Share:
+        return Share(int(right), of, float(nothing), float(marginals), self.confidence)
+
+    def says(self, unit: str, whole: Share, *attributes: AttributeShare) -> Accuracy:
+        return Accuracy(unit, whole, attributes, self.confidence)
+
+    def blind(self) -> Codes:
+        return guess(self.truth.schema, self.truth.records, self.options.seed)
+
+
 def accuracy_of(
     found: Found | None,
     options: Options,
@@ -145,40 +163,40 @@ def accuracy_of(
     confidence: float,
 ) -> Accuracy | None:
     """Compare what was found with the truth and with both baselines; None if nothing was."""
+    judge = _Judge(options, facts, truth, confidence)
     if isinstance(found, TableFound) and score is not None:
-        return _of_table(found, truth, score, options.seed, confidence)
+        return _of_table(found, judge, score)
     if isinstance(found, ColumnsFound) and found.columns:
-        return _of_columns(found, truth, options.seed, confidence)
+        return _of_columns(found, judge)
     if isinstance(found, CountFound):
-        return _of_count(found, options, facts, truth, confidence)
+        return _of_count(found, judge)
     if isinstance(found, PeopleFound) and found.people:
-        if options.attack == "attribute":
-            return _of_values(found, options, facts, truth, confidence)
-        return _of_people(found, options, facts, truth, confidence)
+        return (_of_values if options.attack == "attribute" else _of_people)(found, judge)
     return None
 
 
-def _of_table(
-    found: TableFound, truth: Dataset, score: Score, seed: int, confidence: float
-) -> Accuracy:
+def _of_table(found: TableFound, judge: _Judge, score: Score) -> Accuracy:
+    truth = judge.truth
     actual = coarse(truth.codes[:, found.columns], found.widths)
-    blind = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
-    told = by_marginals(actual, found.distinct, seed)
+    blind = coarse(judge.blind()[:, found.columns], found.widths)
+    told = by_marginals(actual, found.distinct, judge.options.seed)
     mine = inferred(found, actual, blind, known=score.exact)
-    by_name = {
-        truth.schema[column].name: each for column, each in zip(found.columns, mine, strict=True)
-    }
-    attributes = tuple(
+    named = {}
+    for column, each in zip(found.columns, mine, strict=True):
+        share = judge.share(each.right, each.of, each.nothing, each.marginals)
+        possible = each.possible / max(each.of, 1)
+        named[truth.schema[column].name] = replace(share, possible_share=possible)
+    attributes = (
         AttributeShare(
             each.name,
-            Share(each.recovered, each.of, each.guessed, each.of, confidence),
-            _share(by_name[each.name], confidence),
+            judge.share(each.recovered, each.of, each.guessed, each.of),
+            named[each.name],
         )
         for each in score.attributes
     )
     unit = "different records" if score.distinct else "records"
-    whole = Share(score.recovered, score.records, score.guessed, told, confidence)
-    return Accuracy(unit, whole, attributes, confidence)
+    whole = judge.share(score.recovered, score.records, score.guessed, told)
+    return judge.says(unit, whole, *attributes)
 
 
 def _together(attributes: Sequence[AttributeShare]) -> Share:
@@ -200,13 +218,8 @@ def by_marginals(actual: Codes, distinct: bool, seed: int) -> int:
     return overlap(*counted(actual, distinct), *counted(mixed, distinct))
 
 
-def _share(each: Inferred, confidence: float) -> Share:
-    possible = each.possible / max(each.of, 1)
-    return Share(each.right, each.of, each.nothing, each.marginals, confidence, possible)
-
-
-def _of_columns(found: ColumnsFound, truth: Dataset, seed: int, confidence: float) -> Accuracy:
-    blind = guess(truth.schema, truth.records, seed)
+def _of_columns(found: ColumnsFound, judge: _Judge) -> Accuracy:
+    truth, blind = judge.truth, judge.blind()
     shares = []
     for each in found.columns:
         codes = [[code] for code, _ in each.values]
@@ -217,18 +230,16 @@ def _of_columns(found: ColumnsFound, truth: Dataset, seed: int, confidence: floa
             for table in (truth.codes, blind)
         )
         of, right = int(actual[1].sum()), named_right(actual, guessed, each.distinct)
-        share = Share(overlap(*actual, mine, counts), of, right, of, confidence)
+        share = judge.share(overlap(*actual, mine, counts), of, right, of)
         shares.append(AttributeShare(truth.schema[each.column].name, share, None))
     unit = "different values" if found.columns[0].distinct else "values"
-    return Accuracy(unit, _together(shares), tuple(shares), confidence)
+    return judge.says(unit, _together(shares), *shares)
 
 
-def _of_count(
-    found: CountFound, options: Options, facts: PublicFacts, truth: Dataset, confidence: float
-) -> Accuracy:
+def _of_count(found: CountFound, judge: _Judge) -> Accuracy:
     """Judge one count; the baselines multiply shares as if columns had nothing in common."""
-    box, records = options.box_of(facts), truth.records
-    blind = guess(truth.schema, records, options.seed)
+    options, facts, truth, _ = judge
+    box, records, blind = options.box_of(facts), truth.records, judge.blind()
     even, told = (
         records
         * math.prod(
@@ -239,19 +250,17 @@ def _of_count(
     )
     true = int(inside_box(truth, box).sum())
 
-    def judge(count: float) -> int:
+    def right(count: float) -> int:
         said = round(count)
         return int(said == true if found.count is not None else (said > 0) is (true > 0))
 
-    right = int(bool(is_right(found, truth, options, facts)))
-    share = Share(right, 1, judge(even), judge(told), confidence)
-    return Accuracy("counts", share, (), confidence)
+    mine = bool(is_right(found, truth, options, facts))
+    return judge.says("counts", judge.share(mine, 1, right(even), right(told)))
 
 
-def _of_people(
-    found: PeopleFound, options: Options, facts: PublicFacts, truth: Dataset, confidence: float
-) -> Accuracy:
+def _of_people(found: PeopleFound, judge: _Judge) -> Accuracy:
     """Judge yes or no about people; whoever knows the marginals multiplies shares."""
+    options, facts, truth, _ = judge
     rows = fitting_rows(facts, truth, options)
     unique = options.attack == "uniqueness"
     field = "unique" if unique else "present"
@@ -267,18 +276,16 @@ def _of_people(
         told += (round(expected) == 1 if unique else expected >= 0.5) is true
     of, yes = len(found.people), sum(_true(mine, unique) for mine in rows)
     nothing = of / 2 if of == 1 else max(yes, of - yes)
-    share = Share(right, of, nothing, max(told, nothing), confidence)
-    return Accuracy("people", share, (), confidence)
+    return judge.says("people", judge.share(right, of, nothing, max(told, nothing)))
 
 
 def _true(rows: list[int], unique: bool) -> bool:
     return len(rows) == 1 if unique else len(rows) > 0
 
 
-def _of_values(
-    found: PeopleFound, options: Options, facts: PublicFacts, truth: Dataset, confidence: float
-) -> Accuracy | None:
+def _of_values(found: PeopleFound, judge: _Judge) -> Accuracy | None:
     """Judge the values of people who are in the table and alone in what is known of them."""
+    options, facts, truth, _ = judge
     rows = fitting_rows(facts, truth, options)
     alone = [
         (person, mine[0]) for person, mine in zip(found.people, rows, strict=True) if len(mine) == 1
@@ -286,7 +293,7 @@ def _of_values(
     wanted = _wanted(options, truth)
     if not alone or not wanted:
         return None
-    blind = guess(truth.schema, truth.records, options.seed)
+    blind = judge.blind()
     widths = options.widths(truth.schema)
     shares = []
     for column in wanted:
@@ -300,10 +307,10 @@ def _of_values(
             right += bool(said) and [code for code, _ in said[0]] == [actual[row]]
             nothing += guessed[row] == actual[row]
             told += usual == actual[row]
-        share = Share(int(right), len(alone), int(nothing), int(told), confidence)
+        share = judge.share(right, len(alone), nothing, told)
         shares.append(AttributeShare(truth.schema[column].name, None, share))
     unit = "values of people who are alone in what is known of them"
-    return Accuracy(unit, _together(shares), tuple(shares), confidence)
+    return judge.says(unit, _together(shares), *shares)
 
 
 def _wanted(options: Options, truth: Dataset) -> list[int]:

@@ -45,9 +45,6 @@ class ClaimRecord:
     """A mechanism as a result names it: what it claims, and whether that claim is honest.
 
     Args:
-        name: Its name on the command line.
-        k: The group size, where it has one.
-        universe: "unbounded" or "bounded".
         which_is: What it does, in a phrase.
         protected: Whether it claims any protection.
         leaks: Whether the scale of its noise gives counts away.

@@ -28,7 +28,6 @@ from thinveil.verdicts.typed import FLAT, OMIT, from_json, to_json
 FORMAT: Final = 1
 """The format of a file that holds a run; another number is another set of keys."""
 _T = TypeVar("_T")
-_AGAIN: Final = "run the audit again with --json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +243,9 @@ def read_run(path: str | Path) -> Record:
     wanted = "the result of an audit: write one with  thinveil audit --json FILE"
     content = _content(path, wanted)
     if not {"mechanism", "attack", "queries", "verdict"} <= content.keys():
-        said = f"{path} is not {wanted}"
-        if "mechanisms" in content:
-            said += ". This is a comparison: give it as --comparison, beside the result of an audit"
-        raise RecordError(said)
-    _check_format(path, content, FORMAT, _AGAIN)
-    return _typed(Record, content, path, _AGAIN)
+        also = ". This is a comparison: give it as --comparison, beside the result of an audit"
+        raise RecordError(f"{path} is not {wanted}{also if 'mechanisms' in content else ''}")
+    return _typed(Record, content, path, FORMAT, "run the audit again with --json")
 
 
 def read_comparison(path: str | Path) -> Comparison:
@@ -259,12 +255,11 @@ def read_comparison(path: str | Path) -> Comparison:
         RecordError: There is no such file, or it is not what this version writes.
     """
     wanted = "a comparison: write one with  thinveil compare --risk --json FILE"
-    content = _content(f"{path}", wanted)
+    content = _content(path, wanted)
     if not {"mechanisms", "epsilon_per_query", "verdict"} <= content.keys():
         raise RecordError(f"{path} is not {wanted}")
     again = "run thinveil compare again with --json"
-    _check_format(path, content, COMPARISON_FORMAT, again)
-    return _typed(Comparison, content, path, again)
+    return _typed(Comparison, content, path, COMPARISON_FORMAT, again)
 
 
 def _content(path: str | Path, wanted: str) -> dict[str, Any]:
@@ -281,20 +276,16 @@ def _content(path: str | Path, wanted: str) -> dict[str, Any]:
     return content
 
 
-def _check_format(path: str | Path, content: Mapping[str, Any], mine: int, again: str) -> None:
-    given = content.get("format")
-    if given is None:
+def _typed(
+    kind: type[_T], content: Mapping[str, Any], path: str | Path, mine: int, again: str
+) -> _T:
+    if "format" not in content:
         raise RecordError(f"{path} was written by an earlier version of thinveil: {again}")
-    if given != mine:
-        raise RecordError(
-            f"{path} is not in the format {mine}, which this version of thinveil reads: {again}"
-        )
-
-
-def _typed(kind: type[_T], content: Mapping[str, Any], path: str | Path, again: str) -> _T:
+    if content["format"] != mine:
+        said = f"not in the format {mine}, which this version of thinveil reads"
+        raise RecordError(f"{path} is {said}: {again}")
     try:
         return from_json(kind, content, "its content")
     except RecordError as error:
-        raise RecordError(
-            f"{path} is not as this version writes results ({error}): {again}"
-        ) from None
+        said = f"not as this version writes results ({error})"
+        raise RecordError(f"{path} is {said}: {again}") from None

@@ -310,7 +310,7 @@ def comparison(compared: Comparison) -> str:
     calm = [each for each in controls if each.at_baseline]
     if calm:
         silent = all(one.ended == "undecided" for each in calm for one in each.tried)
-        why = f": {SILENT} was found in {compared.most_repeats:,} answers to one question"
+        why = f": {SILENT} was found in {compared.settings.most_repeats:,} answers to one question"
         said = f"{many(len(calm), 'control')} stayed at the baseline"
         parts.append(f"{said}{why if silent else ''}.")
     parts += [

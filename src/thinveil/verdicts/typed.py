@@ -163,8 +163,9 @@ def _object(kind: Any, content: Any, where: str) -> Any:
     given = {}
     for each in _parts(kind):
         if each.mark.flat:
-            gone = all(content.get(key) is None for key in _needed(_class(each.kind)))
-            given[each.name] = None if gone else _read(_class(each.kind), content, where)
+            inner = _class(each.kind)
+            gone = inner is not each.kind and all(content.get(k) is None for k in _needed(inner))
+            given[each.name] = None if gone else _read(inner, content, where)
         elif each.key in content:
             given[each.name] = _read(each.kind, content[each.key], f"{where}.{each.key}")
         elif each.needed:

@@ -50,8 +50,8 @@ def compared(comparison: Comparison) -> Picture:
             Key("tick", "ink", "an attacker who asks nothing"),
             Key("cross", "orange", "one who knows every column's histogram"),
         ),
-        f"{many(comparison.records, 'record')}{drawn}; {comparison.epsilon_per_query} claimed an "
-        f"answer. {comparison.verdict()}",
+        f"{many(comparison.records, 'record')}{drawn}; {comparison.settings.epsilon_per_query} "
+        f"claimed an answer. {comparison.verdict()}",
     )
 
 

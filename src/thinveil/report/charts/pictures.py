@@ -33,14 +33,7 @@ class Named(str):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its first column names the rows.
-
-    Args:
-        caption: What it shows.
-        headings: One for each column.
-        rows: Cells; numbers are written by the caller.
-        numeric: Which columns hold numbers, to be aligned at the right.
-    """
+    """A table: its first column names the rows; numeric columns are aligned at the right."""
 
     caption: str
     headings: Sequence[object]
@@ -50,13 +43,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One chart.
-
-    Args:
-        spec: The chart, without its width.
-        label: What it shows, in figures, for somebody who cannot see it.
-        heading: What it is about, where a picture has several.
-    """
+    """One chart, without its width; `label` says it in figures to who cannot see it."""
 
     spec: Spec
     label: str
@@ -65,13 +52,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A line of a legend: what a sign of a colour means.
-
-    Args:
-        sign: Its class in the style sheet, such as "line" or "dot".
-        colour: The colour's name in the style sheet.
-        text: What it means.
-    """
+    """A line of a legend: what a sign (a class of the style sheet) of a colour means."""
 
     sign: str
     colour: str

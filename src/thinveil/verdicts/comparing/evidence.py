@@ -9,10 +9,11 @@ from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import ThinveilError
-from thinveil.verdicts.comparing.compare import Settings, all_in_order, compare
+from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import TOTALS, risk, sampled
+from thinveil.verdicts.comparing.shared import Settings, all_in_order
 
 SAMPLE: Final = 100
 """How many records of a table the mechanisms are compared on."""

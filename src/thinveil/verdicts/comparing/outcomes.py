@@ -9,10 +9,11 @@ from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY
 from thinveil.verdicts import sentences
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.intervals import checked, interval_of_people
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
-from thinveil.verdicts.typed import Mark, to_json
+from thinveil.verdicts.typed import FLAT, Mark, to_json
 
 TASKS: Final = ("membership", "attribute", "dataset")
 """The attacks of a comparison, from one bit to everything."""
@@ -164,28 +165,20 @@ class Comparison:
     """All mechanisms, what was assumed, and how the trials were made.
 
     Args:
-        asked_for: The mechanisms that were to be compared; some may not have been reached.
+        settings: What all runs share; some mechanisms may not have been reached.
         columns: What is public about each column.
         drawn: How the trials of membership and attribute inference were made.
-        people: How many people the trials were to have at most.
         sampled_from: The size of the table that the records were drawn from, if they were.
     """
 
-    DERIVED: ClassVar = ("assumed_public", "trials", "not_reached", "verdict")
+    DERIVED: ClassVar = ("error_wanted", "assumed_public", "trials", "not_reached", "verdict")
 
     lines: Annotated[tuple[Line, ...], Mark("mechanisms")]
-    asked_for: tuple[str, ...]
+    settings: Annotated[Settings, FLAT]
     records: int
     columns: tuple[str, ...]
     drawn: tuple[str | Skipped, ...]
     interrupted: bool
-    epsilon_per_query: str
-    k: int
-    universe: str
-    seed: int
-    error_wanted: float
-    most_repeats: int
-    people: int
     sampled_from: int | None = None
     risk: Risk | None = None
     provenance: Any = None
@@ -200,7 +193,7 @@ class Comparison:
         """List what the attacker was assumed to know, whatever the mechanism."""
         return [
             f"the number of records: {self.records:,}",
-            f"the mechanism and its parameters, {self.universe} universe",
+            f"the mechanism and its parameters, {self.settings.universe} universe",
             *self.columns,
         ]
 
@@ -222,7 +215,12 @@ class Comparison:
     @property
     def not_reached(self) -> tuple[str, ...]:
         """The mechanisms that were to be compared and were not."""
-        return self.asked_for[len(self.lines) :]
+        return self.settings.mechanisms[len(self.lines) :]
+
+    @property
+    def error_wanted(self) -> float:
+        """The planned chance of any wrong decision in a run."""
+        return float(self.settings.error)
 
     def verdict(self) -> str:
         """Say what the comparison shows, and no more than that."""

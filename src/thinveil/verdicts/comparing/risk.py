@@ -20,7 +20,7 @@ from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import About
-from thinveil.verdicts.comparing.compare import Settings, within
+from thinveil.verdicts.comparing.compare import within
 from thinveil.verdicts.comparing.curves import (
     AnswersCurve,
     AnswersPoint,
@@ -30,6 +30,7 @@ from thinveil.verdicts.comparing.curves import (
     guessed,
     known_of,
 )
+from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.names import ClaimRecord
 
 AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-laplace")
