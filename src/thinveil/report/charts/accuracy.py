@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from thinveil.report.charts.pictures import (
-    Key,
-    Named,
-    Panel,
-    Picture,
-    Spec,
-    Table,
-    dot,
-    interval,
-    rows_by,
-    share_axis,
-    shortened,
-    tick,
-)
+from thinveil.report.charts import pictures
+from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.accuracy import Accuracy, AttributeShare, Share
 from thinveil.verdicts.phrases import between, many, percent, sureness
 from thinveil.verdicts.record import Record
@@ -151,11 +139,11 @@ def _panel(
         }
         for name, one in shares[:_MOST]
     ]
-    x = share_axis(f"share {what}")
+    x = pictures.share_axis(f"share {what}")
     marks = {
-        "possible": dot("green", 190, filled=False, strokeWidth=2),
-        "nothing": tick(18),
-        "marginals": dot("orange", 90, shape="cross"),
+        "possible": pictures.dot("green", 190, filled=False, strokeWidth=2),
+        "nothing": pictures.tick(18),
+        "marginals": pictures.dot("orange", 90, shape="cross"),
     }
     layers: list[Spec] = [
         {"mark": mark, "encoding": {"x": {"field": name, **x}}}
@@ -165,8 +153,8 @@ def _panel(
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
-        "encoding": {"y": rows_by("name", shortened([name for name, _ in shares]), grid=True)},
-        "layer": [*layers, *interval(x)],
+        "encoding": {"y": pictures.rows_by("name", [name for name, _ in shares], grid=True)},
+        "layer": [*layers, *pictures.interval(x)],
     }
     said = "; ".join(
         f"{name} {percent(one.share)}"

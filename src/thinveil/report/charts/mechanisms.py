@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thinveil.report.charts.pictures import (
-    Key,
-    Named,
-    Panel,
-    Picture,
-    Spec,
-    Table,
-    colours,
-    dot,
-    rows_by,
-    share_axis,
-    shortened,
-    tick,
-)
+from thinveil.report.charts import pictures
+from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
 from thinveil.verdicts.names import KINDS
 from thinveil.verdicts.phrases import amount, between, loss, many, percent, sureness
@@ -109,31 +97,32 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
         if each.task == task
     ]
     share, text = {"field": "share", "type": "quantitative"}, {"field": "text"}
+    cross = pictures.dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1)
     end = "max(datum.share || 0, datum.guess || 0, datum.told || 0)"
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
-        "encoding": {"y": rows_by("name", shortened([row["name"] for row in rows]))},
+        "encoding": {"y": pictures.rows_by("name", [row["name"] for row in rows])},
         "layer": [
             {
                 "mark": {"type": "bar", "height": {"band": 0.62}},
                 "encoding": {
-                    "x": {"field": "share", **share_axis("recovered")},
+                    "x": {"field": "share", **pictures.share_axis("recovered")},
                     "color": {
                         "field": "kind",
-                        "scale": colours({kind: kind for kind in KINDS}),
+                        "scale": pictures.colours({kind: kind for kind in KINDS}),
                         "legend": None,
                     },
                 },
             },
             {
                 "transform": [{"filter": "isValid(datum.told)"}],
-                "mark": dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1),
+                "mark": cross,
                 "encoding": {"x": {"field": "told", "type": "quantitative"}},
             },
             {
                 "transform": [{"filter": "isValid(datum.guess)"}],
-                "mark": tick(26),
+                "mark": pictures.tick(26),
                 "encoding": {"x": {"field": "guess", "type": "quantitative"}},
             },
             {

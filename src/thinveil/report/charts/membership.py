@@ -6,20 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from thinveil.report.charts.pictures import (
-    POWERS,
-    Key,
-    Panel,
-    Picture,
-    Spec,
-    Table,
-    dot,
-    interval,
-    log_axis,
-    rows_by,
-    share_axis,
-    tick,
-)
+from thinveil.report.charts import pictures
+from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import between, percent, short, sureness
 from thinveil.verdicts.sentences import trials_explained, trials_headline, trials_note
@@ -95,13 +83,13 @@ def _rates(rates: Sequence[Rate]) -> Spec:
         {"key": str(place), "share": rate, "low": low, "high": high, "guess": guess}
         for place, (_, rate, (low, high), guess) in enumerate(rates)
     ]
-    x = share_axis("share of trials")
-    guess = {"mark": tick(28), "encoding": {"x": {"field": "guess", **x}}}
+    x = pictures.share_axis("share of trials")
+    guess = {"mark": pictures.tick(28), "encoding": {"x": {"field": "guess", **x}}}
     return {
         "height": 56 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": _lines([name for name, *_ in rates])},
-        "layer": [guess, *interval(x, 90)],
+        "layer": [guess, *pictures.interval(x, 90)],
     }
 
 
@@ -113,9 +101,12 @@ def _losses(losses: Sequence[Loss]) -> Spec:
         for place, (_, value, colour) in enumerate(losses)
     ]
     ends = [least, max(1.0, 20 * max(above, default=1.0))]
-    labels = {"labelExpr": POWERS, "tickCount": 4}
+    labels = {"labelExpr": pictures.POWERS, "tickCount": 4}
     points = [
-        {"transform": [{"filter": f"datum.colour == '{colour}'"}], "mark": dot(colour, 100)}
+        {
+            "transform": [{"filter": f"datum.colour == '{colour}'"}],
+            "mark": pictures.dot(colour, 100),
+        }
         for *_, colour in losses
     ]
     text = {"type": "text", "dy": -14, "color": "var(--ink)", "fontWeight": 600}
@@ -124,7 +115,7 @@ def _losses(losses: Sequence[Loss]) -> Spec:
         "data": {"values": rows},
         "encoding": {
             "y": _lines([name for name, *_ in losses]),
-            "x": log_axis("at", "privacy loss epsilon", labels, domain=ends),
+            "x": pictures.log_axis("at", "privacy loss epsilon", labels, domain=ends),
         },
         "layer": [*points, {"mark": text, "encoding": {"text": {"field": "text"}}}],
     }
@@ -133,4 +124,4 @@ def _losses(losses: Sequence[Loss]) -> Spec:
 def _lines(names: Sequence[str]) -> dict[str, Any]:
     """Return an axis whose names take several short lines."""
     wrapped = {str(place): textwrap.wrap(name, 22) for place, name in enumerate(names)}
-    return rows_by("key", wrapped, labelLimit=200, grid=True)
+    return pictures.rows_by("key", wrapped, labelLimit=200, grid=True)

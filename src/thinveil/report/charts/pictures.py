@@ -128,15 +128,17 @@ def interval(x: Mapping[str, Any], size: int = 75) -> list[Spec]:
     ]
 
 
-def rows_by(field: str, names: Mapping[str, Any], **axis: Any) -> dict[str, Any]:
+def rows_by(
+    field: str, names: Sequence[str] | Mapping[str, Sequence[str]], **axis: Any
+) -> dict[str, Any]:
     """Return an axis that has one row for each of some keys, in the order of the data.
 
     Args:
         field: The field that holds the keys.
-        names: How each key is written: a text, or several lines.
+        names: The keys, which are written shortened; or how each is written, in lines.
         **axis: More about the axis.
     """
-    labels = {clean(name): text for name, text in names.items()}
+    labels = names if isinstance(names, Mapping) else shortened(names)
     axis["labelExpr"] = f"{json.dumps(labels)}[datum.value]"
     return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": axis}
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thinveil.report.charts.pictures import (
-    Key,
-    Named,
-    Panel,
-    Picture,
-    Spec,
-    Table,
-    rows_by,
-    share_axis,
-    shortened,
-)
+from thinveil.report.charts import pictures
+from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.phrases import amount, loss, many, percent
 from thinveil.verdicts.record import Moment, Record
 from thinveil.verdicts.sentences import PRECISE
@@ -33,8 +24,8 @@ def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
     claims = run.epsilon_claimed is not None
     single = len(trace) == 1
     lines = [
-        _line("values", "orange", [6, 3], share_axis("share rebuilt"), point=single),
-        _line("records", "red", [], share_axis("share rebuilt"), point=single),
+        _line("values", "orange", [6, 3], pictures.share_axis("share rebuilt"), point=single),
+        _line("records", "red", [], pictures.share_axis("share rebuilt"), point=single),
     ]
     spec: Spec = {"height": 300, "data": {"values": to_json(trace)}, "layer": lines}
     keys = [
@@ -134,7 +125,7 @@ def questions(run: Record) -> Picture:
         "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {
-            "y": rows_by("name", shortened(drawn)),
+            "y": pictures.rows_by("name", drawn),
             "x": {
                 "field": "questions",
                 "type": "quantitative",

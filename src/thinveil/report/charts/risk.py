@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thinveil.report.charts.pictures import (
-    POWERS,
-    Key,
-    Named,
-    Panel,
-    Picture,
-    Spec,
-    Table,
-    colours,
-    log_axis,
-    share_axis,
-)
+from thinveil.report.charts import pictures
+from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.names import colour_of
 from thinveil.verdicts.phrases import amount, many, percent
@@ -38,7 +28,8 @@ def against_loss(risk: Risk) -> Picture:
             ends = {"low": min(shares), "high": max(shares)}
             mean = sum(shares) / len(shares)
             points.append({"mechanism": name, "epsilon": epsilon, "mean": mean, **ends})
-    x = log_axis("epsilon", "total privacy loss that is claimed", {"labelExpr": POWERS})
+    powers = {"labelExpr": pictures.POWERS}
+    x = pictures.log_axis("epsilon", "total privacy loss that is claimed", powers)
     lowest = min(each["epsilon"] for each in points)
     spec: Spec = {
         "height": 300,
@@ -53,7 +44,7 @@ def against_loss(risk: Risk) -> Picture:
                 "mark": {"type": "area", "opacity": 0.2, "line": False},
                 "encoding": {
                     "x": x,
-                    "y": {"field": "low", **share_axis("records recovered")},
+                    "y": {"field": "low", **pictures.share_axis("records recovered")},
                     "y2": {"field": "high"},
                     "color": _coloured(names),
                 },
@@ -131,8 +122,8 @@ def against_answers(risk: Risk) -> Picture:
             {
                 "mark": {"type": "line", "strokeWidth": 2.5, "interpolate": "step-after"},
                 "encoding": {
-                    "x": log_axis("queries", title, {"format": ",d"}),
-                    "y": {"field": "values", **share_axis("values recovered")},
+                    "x": pictures.log_axis("queries", title, {"format": ",d"}),
+                    "y": {"field": "values", **pictures.share_axis("values recovered")},
                     "color": _coloured(names),
                     "strokeDash": _dashed(names),
                 },
@@ -186,7 +177,7 @@ def _rule(share: float) -> Spec:
 
 
 def _coloured(names: Sequence[str]) -> dict[str, Any]:
-    scale = colours({name: colour_of(name) for name in names})
+    scale = pictures.colours({name: colour_of(name) for name in names})
     return {"field": "mechanism", "type": "nominal", "scale": scale, "legend": None}
 
 
