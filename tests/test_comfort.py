@@ -34,7 +34,7 @@ NUMBER = 918_273_645
 COMPLETING = {
     "_THINVEIL_COMPLETE": "bash_complete", "COMP_WORDS": "thinveil a", "COMP_CWORD": "1",
 }  # fmt: skip
-HEAVY = ("numpy", "rich", "pyarrow", "pandas", "matplotlib", "fastapi", "thinveil.auditing.driver")
+HEAVY = ("numpy", "rich", "pyarrow", "pandas", "vl_convert", "fastapi", "thinveil.auditing.driver")
 
 
 @pytest.fixture(autouse=True)

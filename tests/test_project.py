@@ -94,5 +94,5 @@ def test_changelog_names_this_version():
 def test_the_command_line_starts_without_the_heavy_parts():
     code = "import sys, thinveil.commands.main; print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for heavy in ("matplotlib", "pyarrow", "pandas", "polars"):
+    for heavy in ("matplotlib", "vl_convert", "pyarrow", "pandas", "polars"):
         assert f"'{heavy}'" not in done.stdout

@@ -227,18 +227,21 @@ class Verdict:
         """Say the outcome in a plain sentence or two."""
         return self.record().verdict()
 
-    def report(self, path: str | Path, **beside: Any) -> None:
+    def report(
+        self, path: str | Path, comparison: Comparison | None = None, risk: Risk | None = None
+    ) -> None:
         """Write the report of this run: the page that `thinveil report` makes of its JSON.
 
         No value of any record is in it.
 
         Args:
-            path: The file.
-            **beside: What `record` takes, such as a comparison.
+            path: The file; what is there is replaced.
+            comparison: What other mechanisms gave away, to stand beside the run.
+            risk: How risk grows with the claimed loss, likewise.
         """
         from thinveil.report.html import page  # a layer above: tests/test_wall.py says why
 
-        write_file(path, page(self.record(**beside)))
+        write_file(path, page(self.record(comparison, risk)))
 
     def rows(self) -> Iterator[list[Any]]:
         """Return the reconstructed table, record by record; UNKNOWN is what was not found.
