@@ -85,7 +85,7 @@ def save(spec: Spec, path: str | Path) -> None:
     colours = dict(re.findall(r"--([\w-]+): (#\w+)", light[1] if light else ""))
     config = {**json.loads((assets / "charts.json").read_text("utf-8")), "background": "white"}
     text = clean(json.dumps({"config": config, "padding": 16, **spec}, ensure_ascii=False))
-    text = re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], text)
+    text = re.sub(r"var\(--([\w-]+)\)", lambda found: colours.get(found[1], found[0]), text)
     kind = Path(path).suffix.lower().removeprefix(".")
     how = {"scale": _SCALE} if kind == "png" else {}
     made = getattr(_converter(), f"vegalite_to_{kind}")(text, **how)
