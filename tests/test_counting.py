@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from databases import duckdb_counter, sqlite_counter
 from thinveil.curator.counting import index as counting
 from thinveil.curator.counting.index import IndexCounter
+from thinveil.curator.counting.keeping import Kept
 from thinveil.curator.counting.scan import Counter, ScanCounter
+from thinveil.curator.counting.shapes import RANGE, Shape, shapes_of, widths_of
 from thinveil.errors import QueryError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of, check_disjoint
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
@@ -349,3 +352,42 @@ REFUSED: dict[str, Callable[[], object]] = {
 def test_malformed_batches_are_refused(make: Callable[[], object]) -> None:
     with pytest.raises(QueryError):
         make()
+
+
+# ---- what is shared with databases
+
+
+def test_what_is_not_used_for_longest_goes_first() -> None:
+    made: list[int] = []
+
+    def make(key: int) -> int:
+        made.append(key)
+        return key * 10
+
+    kept: Kept[int] = Kept(2)
+    for key in (1, 2, 1, 3, 1, 2):  # 2 goes for 3, then 3 for 2
+        assert kept.get_or(key, partial(make, key)) == key * 10
+    assert made == [1, 2, 3, 2]
+
+
+def test_what_has_to_be_dropped_waits_until_nobody_needs_it() -> None:
+    dropped: list[str] = []
+    kept = Kept(1, dropped.append)
+    for key in "abc":
+        kept.get_or(key, partial(str, key))
+    assert dropped == []
+    kept.trim()
+    assert dropped == ["a", "b"]
+
+
+def test_shapes_tell_what_is_fixed_from_what_is_limited() -> None:
+    low = np.array([[5, 0, MISSING], [5, 4, MISSING], [5, 3, MISSING], [6, 8, 1]])
+    high = np.array([[6, 4, INFINITE], [6, 8, INFINITE], [6, 8, INFINITE], [7, 12, 9]])
+    cells = Cells((0, 2, 7), low, high)
+    shapes, which = shapes_of(cells.columns, widths_of(cells, 3))
+    steps = Shape(((0, 1), (2, 4)), ())
+    ranged = Shape(((0, 1),), (2,))
+    assert [shapes[each] for each in which.tolist()] == [
+        steps, steps, ranged, Shape(((0, 1), (2, 4)), (7,))
+    ]  # fmt: skip
+    assert (widths_of(cells, 0)[:, 1] == RANGE).all()

@@ -35,7 +35,9 @@ from databases import (
 )
 from test_counting import tables_with_batches
 from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
+from thinveil.auditing.sources import kind_of
 from thinveil.curator.counting.scan import ScanCounter
+from thinveil.curator.database import engines
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import duckdb as duckdb_engine
 from thinveil.curator.database.session import Session
@@ -563,3 +565,13 @@ def test_a_table_larger_than_its_memory_is_spilled(
         ]
         assert any(spill.rglob("*"))
     assert not any(spill.iterdir())
+
+
+def test_every_engine_is_a_file_and_known_by_its_address() -> None:
+    folder = Path(engines.__file__).parent
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__", "protocol"}
+    assert {each.__module__.rpartition(".")[2] for each in engines.ENGINES} == files
+    assert len(engines.BY_BACKEND) == len(engines.ENGINES) == len(files)
+    assert {*engines.BY_SCHEME.values()} == {*engines.ENGINES}
+    for scheme in engines.BY_SCHEME:
+        assert kind_of(f"{scheme.upper()}://somewhere") == "database"
