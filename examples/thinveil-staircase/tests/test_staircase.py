@@ -1,9 +1,10 @@
 """What the plug-in promises about itself; the attacks on it are tested by thinveil."""
 
 import numpy as np
-from thinveil_staircase import Staircase, staircase
+from thinveil_staircase import Hesitant, Staircase, StaircaseTarget, hesitant, staircase
 
 import thinveil
+from thinveil.testing import check_law, check_mechanism, check_target
 
 
 def test_the_steps():
@@ -19,3 +20,17 @@ def test_the_whole_table_is_recovered():
     curator = thinveil.Curator(data, staircase(2, "unbounded"), seed=1)
     verdict = thinveil.audit(curator, truth=data)
     assert verdict.score.exact
+
+
+def test_it_conforms():
+    """The suites that thinveil ships."""
+    check_law(Hesitant())
+    check_mechanism(staircase(2, "unbounded"))
+    check_target(StaircaseTarget(thinveil.people(9)))
+
+
+def test_silence_hides_nothing():
+    """No answer is an answer, too: noise would be here."""
+    data = thinveil.people(8)
+    curator = thinveil.Curator(data, hesitant(1, "unbounded"), seed=1)
+    assert thinveil.audit(curator, truth=data).score.exact

@@ -1,4 +1,4 @@
-"""An example of a plug-in: a mechanism whose noise fades in steps, and a target that uses it.
+"""An example of a plug-in: noise that fades in steps, a noise law, and a target that uses it.
 
 A researcher's idea, made up for this example: local sensitivity falls from 1 to 0 all at once,
 which shows. So let it fall in steps.
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 import thinveil
-from thinveil.language.claims import Universe
-from thinveil.language.queries import Codes, Floats
+from thinveil.language.claims import Post, Universe
+from thinveil.language.contracts import Words
+from thinveil.language.laws import Laplace
+from thinveil.language.queries import Codes, Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,30 @@ class Staircase:
 def staircase(k: int, universe: Universe) -> thinveil.Claim:
     """Return the mechanism: Laplace noise at scale staircase / epsilon."""
     return thinveil.Claim("staircase", Staircase(k), "laplace", universe)
+
+
+@dataclass(frozen=True)
+class Hesitant(Laplace):
+    """A noise law of one's own: Laplace noise, or half of the time no answer at all."""
+
+    name = title = "hesitant"
+    silent = True
+    level = False
+    row_loglik = None
+
+    def draw(self, words: Words, bit: Floats, scale: float | Floats) -> Floats:
+        """Draw noise; a bit of the word that our noise has no use for decides on silence."""
+        return np.where(words & np.uint64(2), np.nan, super().draw(words, bit, scale))
+
+    def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
+        """Return the log density: silence is as likely for every count."""
+        said = super().loglik(np.nan_to_num(value), bit, rate, post, exact)
+        return np.where(np.isnan(value), 0.0, said) + np.log(0.5)
+
+
+def hesitant(k: int, universe: Universe) -> thinveil.Claim:
+    """Return the same mechanism with noise that may be silence."""
+    return thinveil.Claim("hesitant", Staircase(k), Hesitant(), universe)
 
 
 class StaircaseTarget:
