@@ -18,7 +18,8 @@ from thinveil.curator.counting.keeping import Kept
 from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.curator.counting.shapes import RANGE, Shape, shapes_of, widths_of
 from thinveil.errors import QueryError
-from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of, check_disjoint
+from thinveil.language.extents import check_disjoint
+from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
 from worlds import boxes_of, ends, examples, inside, ranges
 

@@ -418,7 +418,7 @@ def test_likelihoods_of_rounded_answers_sum_to_one(claim: Claim, rate: float) ->
 
 @over({label: claim for label, claim in composed().items() if claim.name.startswith("dp-")})
 def test_honest_mechanisms_leak_nothing(claim: Claim) -> None:
-    assert not claim.leaks_by_noise
+    assert not claim.leaks
     assert not claim.hides_direction
     assert not claim.reads_exactly
     verdict = thinveil.audit(

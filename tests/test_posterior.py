@@ -304,7 +304,7 @@ def test_tests_that_pass_together_prove_the_count(k: int, hides: bool) -> None:
 def test_larger_losses_prove_faster(claim: Claim, upper: bool) -> None:
     paces = [proofs.speed(claim, 100, upper, epsilon) for epsilon in (1e-10, 1e-3, 0.1, 1.0, 5.0)]
     assert all(pace.proof > 0 and pace.step >= 1 for pace in paces)
-    if not claim.leaks_by_noise and claim.protected:
+    if not claim.leaks and claim.protected:
         assert [pace.step for pace in paces] == sorted((p.step for p in paces), reverse=True)
         assert paces[0].step > 10**9
 

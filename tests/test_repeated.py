@@ -168,7 +168,7 @@ def settle(
 
 def zone_of(claim: Claim, count: int, b: int, n: int = 12) -> int:
     """Return the zone that a count is in, as far as the mechanism shows it."""
-    if not claim.leaks_by_noise:
+    if not claim.leaks:
         return ABOVE if count > b else BELOW
     if claim.law(np.array([count]), np.array([b]), np.zeros(1, np.bool_), n, 1.0)[1] > claim.offset:
         return NOISY
@@ -180,9 +180,7 @@ def zone_of(claim: Claim, count: int, b: int, n: int = 12) -> int:
 @pytest.mark.parametrize("epsilon", [1e-10, 0.5, 3.0])
 @pytest.mark.parametrize("claim", LAWS.values(), ids=LAWS)
 def test_every_law_is_told_apart(claim: Claim, epsilon: float) -> None:
-    hopeless = epsilon == 1e-10 and (
-        not claim.leaks_by_noise or (claim.offset and claim.post == "binary")
-    )
+    hopeless = epsilon == 1e-10 and (not claim.leaks or (claim.offset and claim.post == "binary"))
     care = Care(most_repeats=2_000 if hopeless else 30_000)
     told = 0
     for b in (0, 4, 11):
@@ -633,7 +631,7 @@ def test_large_losses_give_the_truth_or_nothing(claim: Claim, strategy: str, eps
     if ended.ending == "undecided":
         assert "no usable difference" in ended.reason
         # exact answers hide among noise that rounding takes away
-        assert claim.leaks_by_noise
+        assert claim.leaks
         assert epsilon == "20"
         assert claim.post != "none"
         return

@@ -18,8 +18,8 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import QueryError
 from thinveil.language import queries
 from thinveil.language.claims import Universe, idp
-from thinveil.language.extents import Constants, Extent
-from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, check_disjoint
+from thinveil.language.extents import Constants, Extent, check_disjoint
+from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Grid, Schema
 from worlds import boxes_of, ends, examples, schemas
 

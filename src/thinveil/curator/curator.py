@@ -16,12 +16,12 @@ from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
 from thinveil.language.claims import SMALLEST_EPSILON, Claim
 from thinveil.language.contracts import Law, Words
-from thinveil.language.extents import Constants, Extent
+from thinveil.language.extents import Constants, Extent, check_disjoint
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.additive import rounded
 from thinveil.language.normal import Keys, Normal
 from thinveil.language.policies import NO_POLICIES, Policies
-from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch, check_disjoint
+from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -228,7 +228,7 @@ def _law(claim: Claim) -> dict[str, Any]:
     """Return what the page needs to say what an answer tells."""
     return {
         "protected": claim.protected,
-        "leaks": claim.leaks_by_noise,
+        "leaks": claim.leaks,
         "counts": claim.counts,
         "reach": claim.reach,
         "offset": claim.offset,

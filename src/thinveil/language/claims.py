@@ -7,7 +7,11 @@ from fractions import Fraction
 from typing import Final
 
 from thinveil.errors import BudgetError
-from thinveil.language.claim import (
+from thinveil.language.contracts import Law, Post, Sensitivity
+from thinveil.language.laws.cauchy import CAUCHY
+from thinveil.language.mechanisms import BUILT_IN
+from thinveil.language.mechanisms.bdp import Bootstrap, bdp
+from thinveil.language.mechanisms.claim import (
     MOST_OFFSET,
     POSTS,
     SMALLEST_EPSILON,
@@ -16,14 +20,9 @@ from thinveil.language.claim import (
     Universe,
     composed,
 )
-from thinveil.language.contracts import Law, Post, Sensitivity
-from thinveil.language.laws.cauchy import CAUCHY
-from thinveil.language.mechanisms import BUILT_IN
-from thinveil.language.mechanisms.bdp import Bootstrap, bdp
 from thinveil.language.mechanisms.dp_laplace import Global
 from thinveil.language.mechanisms.dp_smooth import Smooth
-from thinveil.language.mechanisms.idp import KLocal, idp
-from thinveil.language.mechanisms.idp_noisy import USUAL_OFFSET
+from thinveil.language.mechanisms.idp import USUAL_OFFSET, KLocal, idp
 from thinveil.language.mechanisms.unprotected import Insensitive, unprotected
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -66,35 +66,21 @@ class Law(Protocol):
     `Cauchy`, `Gaussian`, `DiscreteLaplace`, and any hashable value with these; a plug-in brings
     its own. A method `row_loglik(values, starts, repeats, bit, rate)` may add up `loglik` over
     rows of unrounded answers where there are no exact ones, from sums that suffice.
+
+    Attributes:
+        name: What it is called on the wire and on the command line.
+        title: What people call it.
+        discrete: Whether answers are whole numbers before any rounding.
+        silent: Whether an answer may be missing.
+        level: Whether zones of two scales are told apart by repeated answers, round by round.
+            Otherwise a claim with an offset or rounding is attacked as any law is.
     """
 
-    @property
-    def name(self) -> str:
-        """What it is called on the wire and on the command line."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What people call it."""
-        ...
-
-    @property
-    def discrete(self) -> bool:
-        """Whether answers are whole numbers before any rounding."""
-        ...
-
-    @property
-    def silent(self) -> bool:
-        """Whether an answer may be missing."""
-        ...
-
-    @property
-    def level(self) -> bool:
-        """Whether zones of two scales are told apart by repeated answers, round by round.
-
-        Otherwise a claim with an offset or rounding is attacked as any law is.
-        """
-        ...
+    name: ClassVar[str]
+    title: ClassVar[str]
+    discrete: ClassVar[bool]
+    silent: ClassVar[bool]
+    level: ClassVar[bool]
 
     def sized(self, what: str) -> str:
         """Say how wide the noise is for a sensitivity, in a phrase."""

@@ -1,4 +1,4 @@
-"""Which records are possible at all, and which predicates are therefore always the same."""
+"""Which records are possible, which predicates are always the same, which boxes overlap."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.errors import UsageError
+from thinveil.errors import QueryError, UsageError
 from thinveil.language.claims import Universe
-from thinveil.language.queries import WHOLE, Cells, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import LOOK, WHOLE, Cells, Codes, Flags, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Schema
 
 
@@ -170,3 +170,71 @@ def _product(sizes: Sequence[int]) -> int:
     for size in sizes:
         result *= size
     return result
+
+
+def check_disjoint(batch: QueryBatch) -> None:
+    """Refuse a batch in which two boxes of one question overlap.
+
+    Boxes that start from cells of different kinds lie apart. What is left is compared.
+
+    Raises:
+        QueryError: Names the first question whose boxes overlap, of those with fewest boxes.
+    """
+    if batch.offsets is None:
+        return
+    kinds, sizes = batch.cells.kinds(), np.diff(batch.offsets)
+    start = np.repeat(np.arange(len(sizes)) * len(batch.cells), sizes)
+    group = start + kinds.number[batch.cell]
+    ordered = np.sort(group)
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(shared):
+        return
+    place = np.minimum(np.searchsorted(shared, group), len(shared) - 1)
+    filled = kinds.filled[batch.cell] & ((batch.column == WHOLE) | (batch.low < batch.high))
+    some = np.flatnonzero((shared[place] == group) & filled)
+    overlap = (_same_cell if kinds.exact else _any_cells)(batch, some, group[some])
+    if len(overlap):
+        bad = np.searchsorted(batch.offsets, np.sort(some[overlap]), side="right") - 1
+        raise QueryError(f"question {bad[sizes[bad].argmin()]} asks about boxes that overlap")
+
+
+def _same_cell(batch: QueryBatch, some: Codes, group: Codes) -> Codes:
+    """Return places of boxes that overlap another of their group, where groups share a cell.
+
+    Only ranges of one column can lie apart, and then neighbours in order do.
+    """
+    column, low, high = batch.column[some], batch.low[some], batch.high[some]
+    order = np.lexsort((low, column, group))
+    left, right = order[:-1], order[1:]
+    apart = (column[left] == column[right]) & (column[left] != WHOLE) & (high[left] <= low[right])
+    clash: Codes = left[(group[left] == group[right]) & ~apart]
+    return clash
+
+
+def _any_cells(batch: QueryBatch, some: Codes, group: Codes) -> Codes:
+    """Return places of boxes that overlap another of their group, at least one a question.
+
+    All pairs whose ranges overlap in one column, the one with most starts, are compared.
+    """
+    columns = batch.columns()
+    low, high = (ends[some] for ends in batch.ranges(columns))
+    sweep = max(range(len(columns)), key=lambda place: len(np.unique(low[:LOOK, place])))
+    order = np.lexsort((low[:, sweep], group))
+    low, high, group = low[order], high[order], group[order]
+    found: list[Codes] = []
+    left = np.arange(len(order))
+    for step in range(1, len(order)):
+        left = left[left < len(order) - step]
+        near = group[left] == group[left + step]
+        near &= low[left + step, sweep] < high[left, sweep]
+        left = left[near]
+        if not len(left):
+            break
+        overlap = np.ones(len(left), np.bool_)
+        for place in range(len(columns)):
+            start = np.maximum(low[left, place], low[left + step, place])
+            overlap &= start < np.minimum(high[left, place], high[left + step, place])
+        if overlap.any():
+            found.append(left[overlap])
+            left = left[~np.isin(group[left], group[left[overlap]])]
+    return order[np.concatenate(found)] if found else np.empty(0, np.int64)

@@ -28,7 +28,8 @@ Flags = npt.NDArray[np.bool_]
 WHOLE: Final = -1
 """The column of a box that narrows its cell no further."""
 
-_LOOK: Final = 1000  # so many boxes are enough for a first look
+LOOK: Final = 1000
+"""So many boxes are enough for a first look (a round figure)."""
 
 
 def codes(values: Any) -> Codes:
@@ -133,7 +134,7 @@ def _apart(low: Codes, high: Codes) -> bool:
     """Tell whether any two of these ranges, none of them empty, are equal or disjoint."""
     if (high - low == 1).all():
         return True
-    if len(low) > 2 * _LOOK and not _apart(low[:_LOOK], high[:_LOOK]):
+    if len(low) > 2 * LOOK and not _apart(low[:LOOK], high[:LOOK]):
         return False
     order = np.argsort(low, kind="stable")
     low, high = low[order], high[order]
@@ -206,31 +207,30 @@ class QueryBatch:
                     )
                 except (TypeError, ValueError, OverflowError):
                     raise QueryError(f"{name} must be an array of whole numbers") from None
-        boxes = self.cell.shape
-        if len(boxes) != 1 or not (
-            self.column.shape == boxes and self.low.shape == boxes and self.high.shape == boxes
-        ):
-            raise QueryError("every box needs a cell, a column, a low and a high end")
-        if self.offsets is None:
-            if self.threshold.shape != boxes:
-                raise QueryError("every question needs a threshold and one box")
-        else:
-            ends = self.offsets
-            if ends.shape != (len(self.threshold) + 1,) or ends[0] != 0 or ends[-1] != boxes[0]:
-                raise QueryError("the offsets do not share the boxes out over the questions")
-            if (np.diff(ends) < 1).any():
-                raise QueryError("every question needs at least one box")
+        self._check_boxes()
         if not len(self.threshold):
             raise QueryError("a batch needs at least one question")
         if self.cell.min() < 0 or self.cell.max() >= len(self.cells):
             raise QueryError("a box refers to a cell that is not in the table of cells")
-        if isinstance(self.repeats, int):
-            if self.repeats < 1:
-                raise QueryError("a question wants at least one answer")
-        elif self.repeats.shape != self.threshold.shape or self.repeats.min() < 1:
+        repeats = np.asarray(self.repeats)
+        if repeats.shape not in ((), self.threshold.shape) or repeats.min() < 1:
             raise QueryError("every question wants at least one answer")
         if self.cells.columns and np.isin(self.column, self.cells.columns).any():
             raise QueryError("a box narrows a column that its cell restricts already")
+
+    def _check_boxes(self) -> None:
+        """Refuse columns of different lengths, and boxes that are not shared out."""
+        boxes = self.cell.shape
+        if len(boxes) != 1 or {self.column.shape, self.low.shape, self.high.shape} != {boxes}:
+            raise QueryError("every box needs a cell, a column, a low and a high end")
+        ends = self.offsets
+        if ends is None:
+            if self.threshold.shape != boxes:
+                raise QueryError("every question needs a threshold and one box")
+        elif ends.shape != (len(self.threshold) + 1,) or ends[0] != 0 or ends[-1] != boxes[0]:
+            raise QueryError("the offsets do not share the boxes out over the questions")
+        elif (np.diff(ends) < 1).any():
+            raise QueryError("every question needs at least one box")
 
     @property
     def questions(self) -> int:
@@ -349,74 +349,6 @@ def batch_of(
         repeats=repeats if isinstance(repeats, int) else codes(repeats),
         about=about,
     )
-
-
-def check_disjoint(batch: QueryBatch) -> None:
-    """Refuse a batch in which two boxes of one question overlap.
-
-    Boxes that start from cells of different kinds lie apart. What is left is compared.
-
-    Raises:
-        QueryError: Names the first question whose boxes overlap, of those with fewest boxes.
-    """
-    if batch.offsets is None:
-        return
-    kinds, sizes = batch.cells.kinds(), np.diff(batch.offsets)
-    start = np.repeat(np.arange(len(sizes)) * len(batch.cells), sizes)
-    group = start + kinds.number[batch.cell]
-    ordered = np.sort(group)
-    shared = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(shared):
-        return
-    place = np.minimum(np.searchsorted(shared, group), len(shared) - 1)
-    filled = kinds.filled[batch.cell] & ((batch.column == WHOLE) | (batch.low < batch.high))
-    some = np.flatnonzero((shared[place] == group) & filled)
-    overlap = (_same_cell if kinds.exact else _any_cells)(batch, some, group[some])
-    if len(overlap):
-        bad = np.searchsorted(batch.offsets, np.sort(some[overlap]), side="right") - 1
-        raise QueryError(f"question {bad[sizes[bad].argmin()]} asks about boxes that overlap")
-
-
-def _same_cell(batch: QueryBatch, some: Codes, group: Codes) -> Codes:
-    """Return places of boxes that overlap another of their group, where groups share a cell.
-
-    Only ranges of one column can lie apart, and then neighbours in order do.
-    """
-    column, low, high = batch.column[some], batch.low[some], batch.high[some]
-    order = np.lexsort((low, column, group))
-    left, right = order[:-1], order[1:]
-    apart = (column[left] == column[right]) & (column[left] != WHOLE) & (high[left] <= low[right])
-    clash: Codes = left[(group[left] == group[right]) & ~apart]
-    return clash
-
-
-def _any_cells(batch: QueryBatch, some: Codes, group: Codes) -> Codes:
-    """Return places of boxes that overlap another of their group, at least one a question.
-
-    All pairs whose ranges overlap in one column, the one with most starts, are compared.
-    """
-    columns = batch.columns()
-    low, high = (ends[some] for ends in batch.ranges(columns))
-    sweep = max(range(len(columns)), key=lambda place: len(np.unique(low[:_LOOK, place])))
-    order = np.lexsort((low[:, sweep], group))
-    low, high, group = low[order], high[order], group[order]
-    found: list[Codes] = []
-    left = np.arange(len(order))
-    for step in range(1, len(order)):
-        left = left[left < len(order) - step]
-        near = group[left] == group[left + step]
-        near &= low[left + step, sweep] < high[left, sweep]
-        left = left[near]
-        if not len(left):
-            break
-        overlap = np.ones(len(left), np.bool_)
-        for place in range(len(columns)):
-            start = np.maximum(low[left, place], low[left + step, place])
-            overlap &= start < np.minimum(high[left, place], high[left + step, place])
-        if overlap.any():
-            found.append(left[overlap])
-            left = left[~np.isin(group[left], group[left[overlap]])]
-    return order[np.concatenate(found)] if found else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.language.claim import POSTS
 from thinveil.language.contracts import Law, Post
 from thinveil.language.laws import LAWS, law_from_plain, law_to_plain
 from thinveil.language.laws.additive import rounded
+from thinveil.language.mechanisms.claim import POSTS
 from thinveil.language.plugins import check_members
 from thinveil.language.queries import Floats
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from thinveil.errors import ThinveilError, UsageError
-from thinveil.language.claim import Claim
 from thinveil.language.facts import PublicFacts
+from thinveil.language.mechanisms.claim import Claim
 from thinveil.language.plugins import check_claim
 from thinveil.language.schema import Grid, Schema
 from thinveil.language.shapes import holds

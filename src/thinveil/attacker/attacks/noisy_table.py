@@ -57,7 +57,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     if thrift is not None and not thrift.boxes_only and not facts.policies.cache:
         proving = proved_in_bulk
     axes = axes_of(facts, wish.widths)
-    if claim.post == "integer" and not claim.hides_direction and claim.leaks_by_noise:
+    if claim.post == "integer" and not claim.hides_direction and claim.leaks:
         prove = None if _constant(facts, axes) else partial(proving, facts, care=care)
         found = yield from _hasty(facts, care, wish, prove)
         if found is not None:

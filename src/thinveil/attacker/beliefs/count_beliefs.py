@@ -163,7 +163,7 @@ def _tried(k: int) -> list[int]:
 
 def _gain(claim: Claim, low: Floats, noisy: Floats, high: Floats) -> Floats:
     """Return how much one answer tells, in nats, if the zones are this likely."""
-    if claim.post == "binary" or not claim.leaks_by_noise:
+    if claim.post == "binary" or not claim.leaks:
         ones = high + noisy / 2
         told: Floats = entropy(ones) + entropy(1 - ones) - noisy * np.log(2)
         return told

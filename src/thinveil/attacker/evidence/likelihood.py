@@ -92,7 +92,7 @@ class Laws:
         if not claim.counts and records == 1:
             # one record is none or all, so nothing is ever noisy
             return Laws((BELOW, BELOW if claim.hides_direction else ABOVE), 1)
-        by_noise = claim.leaks_by_noise
+        by_noise = claim.leaks
         zones = (BELOW, NOISY, NOISY, ABOVE) if by_noise else (BELOW, ABOVE)
         if claim.hides_direction:
             zones = (BELOW, NOISY, NOISY, BELOW)

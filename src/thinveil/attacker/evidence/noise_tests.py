@@ -237,7 +237,7 @@ def noise_test(claim: Claim, name: str) -> NoiseTest:
     if not isinstance(claim.noise, Laplace):
         raise UsageError(f"--test {name} is the paper's, for the noise of the paper")
     if name == "identical":
-        if not claim.leaks_by_noise or claim.offset or claim.post == "none":
+        if not claim.leaks or claim.offset or claim.post == "none":
             raise UsageError(f"--test identical: {claim.name} does not round exact answers")
         return Identical(claim.post)
     if not claim.hides_direction or claim.post != "none":

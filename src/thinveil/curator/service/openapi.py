@@ -76,7 +76,9 @@ class Answers(_Model):
     """The answers to a batch."""
 
     key: str
-    answers: list[list[float]] = Field(description="For each question, its answers.")
+    answers: list[list[float | None]] = Field(
+        description="For each question, its answers; null where the noise law is silence."
+    )
     cost: Exact = Field(description="What was charged, exactly.")
     left: Exact = Field(description="What is left of the budget, exactly.")
     again: bool = Field(description="Whether the key was answered before.")

@@ -1,4 +1,8 @@
-"""The built-in mechanisms, one file each: adding a file here adds a mechanism."""
+"""The built-in mechanisms: adding a file here adds its mechanisms.
+
+A file has the sensitivity that its noise is scaled by, and what is made of it; variants that
+differ in rounding, offset or sampler alone stand together.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final
 
-from thinveil.language.claim import Mechanism
+from thinveil.language.mechanisms.claim import Mechanism
 
-BUILT_IN: Final[Mapping[str, Mechanism]] = {
-    made.name: made
-    for made in sorted(
-        (import_module(f"{__name__}.{each.name}").MECHANISM for each in iter_modules(__path__)),
-        key=lambda made: made.name,
-    )
-}
+_FOUND: Final = [import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__)]
+BUILT_IN: Final[Mapping[str, Mechanism]] = dict(
+    sorted((made.name, made) for file in _FOUND for made in getattr(file, "MECHANISMS", ()))
+)
 """All of them by name, sorted."""

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from thinveil.language.claim import Claim, Mechanism, Universe
 from thinveil.language.laws import Laplace
+from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import Shape
 
@@ -41,4 +41,4 @@ def bdp(universe: Universe = "unbounded") -> Claim:
     return Claim("bdp", Bootstrap(), Laplace(), universe)
 
 
-MECHANISM: Final = Mechanism("bdp", "Bootstrap DP", lambda k, universe: bdp(universe))
+MECHANISMS: Final = (Mechanism("bdp", "Bootstrap DP", lambda k, universe: bdp(universe)),)

@@ -1,4 +1,4 @@
-"""Honest differential privacy: Laplace noise scaled by global sensitivity."""
+"""Honest differential privacy: Laplace noise scaled by global sensitivity, ours or OpenDP's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from thinveil.language.claim import Claim, Mechanism
 from thinveil.language.laws import Laplace
+from thinveil.language.mechanisms.claim import Claim, Mechanism
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import EVEN
 
@@ -31,9 +31,17 @@ class Global:
         return threshold[:, None]
 
 
-MECHANISM: Final = Mechanism(
-    "dp-laplace",
-    "differential privacy (Laplace noise)",
-    lambda k, universe: Claim("dp-laplace", Global(), Laplace(), universe),
-    leaks=False,
+MECHANISMS: Final = (
+    Mechanism(
+        "dp-laplace",
+        "differential privacy (Laplace noise)",
+        lambda k, universe: Claim("dp-laplace", Global(), Laplace(), universe),
+        leaks=False,
+    ),
+    Mechanism(
+        "dp-opendp",
+        "differential privacy (Laplace noise drawn by OpenDP)",
+        lambda k, universe: Claim("dp-opendp", Global(), Laplace(), universe, sampler="opendp"),
+        leaks=False,
+    ),
 )

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from thinveil.language.claim import Claim, Mechanism
 from thinveil.language.laws.cauchy import CAUCHY, Cauchy
+from thinveil.language.mechanisms.claim import Claim, Mechanism
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import EVEN
 
@@ -37,9 +37,11 @@ class Smooth:
         return np.broadcast_to(np.arange(records), (len(threshold), records))
 
 
-MECHANISM: Final = Mechanism(
-    "dp-smooth",
-    "differential privacy (smooth sensitivity)",
-    lambda k, universe: Claim("dp-smooth", Smooth(), Cauchy(), universe),
-    leaks=False,
+MECHANISMS: Final = (
+    Mechanism(
+        "dp-smooth",
+        "differential privacy (smooth sensitivity)",
+        lambda k, universe: Claim("dp-smooth", Smooth(), Cauchy(), universe),
+        leaks=False,
+    ),
 )

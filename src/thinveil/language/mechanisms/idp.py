@@ -8,10 +8,13 @@ from typing import Final
 import numpy as np
 
 from thinveil.errors import UsageError
-from thinveil.language.claim import Claim, Mechanism, Universe
 from thinveil.language.laws import Laplace
+from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import Shape
+
+USUAL_OFFSET: Final = 1.0
+"""The offset a of the section "Ensuring all answers are noisy"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +57,11 @@ def idp(k: int = 1, universe: Universe = "unbounded") -> Claim:
     return Claim("idp", KLocal(k), Laplace(), universe)
 
 
-MECHANISM: Final = Mechanism("idp", "Individual DP", idp)
+MECHANISMS: Final = (
+    Mechanism("idp", "Individual DP", idp),
+    Mechanism("idp-binary", "Individual DP, answers rounded to 0 or 1", idp, post="binary"),
+    Mechanism(
+        "idp-integer", "Individual DP, answers rounded to whole numbers", idp, post="integer"
+    ),
+    Mechanism("idp-noisy", "Individual DP with noise in every answer", idp, offset=USUAL_OFFSET),
+)

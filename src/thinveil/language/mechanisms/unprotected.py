@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from thinveil.language.claim import Claim, Mechanism, Universe
+from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import EVEN
 
@@ -35,9 +35,11 @@ def unprotected(universe: Universe = "unbounded") -> Claim:
     return Claim("unprotected", Insensitive(), None, universe)
 
 
-MECHANISM: Final = Mechanism(
-    "unprotected",
-    "true answers, without protection",
-    lambda k, universe: unprotected(universe),
-    leaks=False,
+MECHANISMS: Final = (
+    Mechanism(
+        "unprotected",
+        "true answers, without protection",
+        lambda k, universe: unprotected(universe),
+        leaks=False,
+    ),
 )

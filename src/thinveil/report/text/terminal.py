@@ -57,11 +57,12 @@ def _figures(verdict: Verdict) -> Table:
     meter, facts = verdict.run.meter, verdict.facts
     group = "" if facts.claim.k is None else f", k = {facts.claim.k}"
     claimed = verdict.epsilon_claimed
+    delta = f", delta {spelled(verdict.delta_claimed)}" if verdict.delta_claimed else ""
     rows = [
         ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
         ("which is", facts.claim.describe()),
         ("attack, strategy", f"{verdict.options.attack}, {verdict.strategy}"),
-        ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed)),
+        ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed) + delta),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers asked for", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),

@@ -148,11 +148,6 @@ class Claim:
         )
 
     @property
-    def leaks_by_noise(self) -> bool:
-        """The same as `leaks`."""
-        return self.leaks
-
-    @property
     def hides_direction(self) -> bool:
         """Whether counts far above and far below a threshold look alike (erratum 12)."""
         return self.leaks and self.offset > 0
@@ -188,10 +183,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """A built-in mechanism: what one file in `mechanisms/` says.
+    """A built-in mechanism, as a file in this folder says it.
 
     Args:
-        name: Its name on the command line; the file is called the same.
+        name: Its name on the command line.
         title: What people call it.
         make: Returns its claim, for a group size and a universe.
         leaks: Whether its noise depends on the data; its claim must show the same.
