@@ -28,15 +28,15 @@ _HARMLESS: Final = (
     "rounds", "trivial_questions", "questions_by_attribute", "bits", "bits_basis",
     "bits_by_attribute", "questions_per_bit", "questions_per_bit_by_attribute", "bounds",
     "epsilon_claimed", "delta_claimed", "budget", "epsilons", "error_probability", "noise_test",
-    "error_wanted", "precision", "present", "records_rebuilt", "values_rebuilt", "score", "ended", "seconds",
-    "seed", "assumed_public", "doubts", "trials_wanted", "trace",
+    "error_wanted", "precision", "present", "records_rebuilt", "values_rebuilt", "score", "ended",
+    "seconds", "seed", "assumed_public", "doubts", "trials_wanted", "trace",
 )  # fmt: skip
 """Figures about the run and the columns, none about single records."""
 _AS_THEY_ARE: Final = (
     "mechanism", "k", "offset", "post", "noise", "delta", "universe", "min-epsilon",
-    "max-queries", "epsilons", "epsilon-per-query", "epsilon", "split", "answers", "cap", "strategy", "effort", "windows",
-    "attack", "column", "columns", "precision", "order", "seed", "error", "most-repeats", "test",
-    "repeats", "trials", "confidence", "engine", "patience", "table",
+    "max-queries", "epsilons", "epsilon-per-query", "epsilon", "split", "answers", "cap",
+    "strategy", "effort", "windows", "attack", "column", "columns", "precision", "order", "seed",
+    "error", "most-repeats", "test", "repeats", "trials", "confidence", "engine", "patience", "table",
 )  # fmt: skip
 """Options whose values say how was asked, and nothing about anybody."""
 _FLAGS: Final = (
