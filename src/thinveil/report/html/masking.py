@@ -36,7 +36,8 @@ _AS_THEY_ARE: Final = (
     "mechanism", "k", "offset", "post", "noise", "delta", "universe", "min-epsilon",
     "max-queries", "epsilons", "epsilon-per-query", "epsilon", "split", "answers", "cap",
     "strategy", "effort", "windows", "attack", "column", "columns", "precision", "order", "seed",
-    "error", "most-repeats", "test", "repeats", "trials", "confidence", "engine", "patience", "table",
+    "error", "most-repeats", "test", "repeats", "trials", "confidence", "engine", "patience",
+    "table",
 )  # fmt: skip
 """Options whose values say how was asked, and nothing about anybody."""
 _FLAGS: Final = (
