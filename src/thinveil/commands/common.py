@@ -154,11 +154,7 @@ def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
 
 
 def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
-    """Read a table into memory as the options say; without one, return the embedded people.
-
-    Raises:
-        UsageError: It is in a database or behind a service.
-    """
+    """Read a table into memory as the options say; without one, return the embedded people."""
     if kind_of(origin.get("table"), "memory") not in ("people", "file"):
         raise UsageError("this command works in memory: give a file, or export a sample to one")
     held = open_table({**origin, "engine": "memory"}, notices)
@@ -183,11 +179,7 @@ def place_options(command: _F) -> _F:
 
 
 def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
-    """Split COLUMN=VALUE; a column's own name may hold an equals sign.
-
-    Raises:
-        UsageError: There is no equals sign, or no such column.
-    """
+    """Split COLUMN=VALUE; a column's own name may hold an equals sign."""
     fitting = [name for name in names if text.startswith(f"{name}=")]
     if fitting:
         name = max(fitting, key=len)

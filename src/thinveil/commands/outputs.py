@@ -73,9 +73,6 @@ def check_outputs(inputs: Sequence[str | None], **outputs: str | None) -> None:
     Args:
         inputs: Files that the command reads.
         **outputs: Files that it writes, by the name of their option.
-
-    Raises:
-        UsageError: A folder does not exist, or a file is read or written already.
     """
     taken = {Path(path).resolve() for path in inputs if path}
     for option, name in outputs.items():

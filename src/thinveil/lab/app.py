@@ -103,9 +103,6 @@ def app_of(
         tables: The tables that the page offers.
         sessions: Where runs are kept, beyond the end of this server; without it, until then.
         leaving: Tells whether the server is about to end, so that streams end first.
-
-    Raises:
-        MissingExtra: FastAPI is not installed.
     """
     check_extra()
     from fastapi import FastAPI
@@ -298,11 +295,7 @@ def _has_key(request: Any, key: str) -> bool:
 
 
 async def _body(request: Any, most: int) -> bytes:
-    """Read a body that is not too large.
-
-    Raises:
-        UsageError: It is.
-    """
+    """Read a body that is not too large."""
     content = bytearray()
     async for part in request.stream():
         content += part
@@ -315,11 +308,7 @@ async def _body(request: Any, most: int) -> bytes:
 
 
 async def _plain(request: Any) -> dict[str, Any]:
-    """Read a small JSON object.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """Read a small JSON object."""
     try:
         plain = json.loads(await _body(request, LARGEST_BODY))
     except (ValueError, RecursionError):

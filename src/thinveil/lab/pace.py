@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from thinveil.errors import UsageError
 
@@ -48,37 +47,33 @@ class Pace:
 
     def pause(self) -> None:
         """Let nothing more through."""
-        self._set(lambda: setattr(self, "_paused", True))
+        self._set(paused=True)
 
     def resume(self) -> None:
         """Go on."""
-        self._set(lambda: setattr(self, "_paused", False))
+        self._set(paused=False)
 
     def step(self, step: Step) -> None:
         """Let one round through, or what is left of it, or one question; then wait."""
-
-        def change() -> None:
-            self._paused, self._step = True, step
-
-        self._set(change)
+        self._set(paused=True, step=step)
 
     def stop(self) -> None:
         """End the attack at its next question."""
-        self._set(lambda: setattr(self, "_stopped", True))
+        self._set(stopped=True)
 
     def set_speed(self, speed: float) -> None:
         """Change the speed."""
-        speed = speed_of(speed)
-        self._set(lambda: setattr(self, "_speed", speed))
+        self._set(speed=speed_of(speed))
 
     def calm(self) -> None:
         """Go at the chosen speed from now on: there is something to see."""
         if self._hasty:
-            self._set(lambda: setattr(self, "_hasty", False))
+            self._set(hasty=False)
 
-    def _set(self, change: Callable[[], None]) -> None:
+    def _set(self, **changed: Any) -> None:
         with self._changed:
-            change()
+            for name, value in changed.items():
+                setattr(self, f"_{name}", value)
             self._due = 0.0
             self._changed.notify_all()
 
@@ -112,11 +107,7 @@ class Pace:
 
 
 def speed_of(speed: object) -> float:
-    """Read a speed.
-
-    Raises:
-        UsageError: It is no number, or too large.
-    """
+    """Read a speed."""
     if isinstance(speed, bool) or not isinstance(speed, int | float) or not 0 <= speed <= FASTEST:
         raise UsageError(f"the speed is a number of questions a second, from 0 to {FASTEST:,}")
     return float(speed)

@@ -43,9 +43,6 @@ class Session:
 
     Args:
         setting: What was chosen.
-
-    Raises:
-        UsageError: The attack does not fit the table or the mechanism.
     """
 
     def __init__(self, setting: Setting) -> None:

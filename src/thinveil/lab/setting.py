@@ -124,11 +124,7 @@ def missing(mechanism: str) -> str:
 
 
 def setting_of(asked: Mapping[str, Any], tables: Tables) -> Setting:
-    """Read what the page asks for.
-
-    Raises:
-        UsageError: Something makes no sense; says what.
-    """
+    """Read what the page asks for."""
     table = tables[_text(asked, "table")]
     attack = _one_of(asked, "attack", "dataset", ATTACK_LINES)
     told = _mechanism(asked)
@@ -193,11 +189,7 @@ def _known(
 
 
 def _somebody_else(data: Dataset, places: list[int], codes: list[int]) -> list[int]:
-    """Return a record like the given one that nobody has: one value is another.
-
-    Raises:
-        UsageError: Everybody that could be told from the person is in the table.
-    """
+    """Return a record like the given one that nobody has: one value is another."""
     there = set(map(tuple, data.codes[:, places].tolist()))
     for at, place in enumerate(places):
         attribute = data.schema[place]

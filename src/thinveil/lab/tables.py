@@ -74,11 +74,7 @@ def text_of(value: Any) -> str | None:
 
 
 def cut(data: Dataset, title: str, code: str) -> Table:
-    """Return a table of at most as many people as the page shows.
-
-    Raises:
-        UsageError: The table has too many columns for a page.
-    """
+    """Return a table of at most as many people as the page shows."""
     if len(data.schema) > MOST_COLUMNS:
         raise UsageError(
             f"the table has {len(data.schema)} columns and the page shows {MOST_COLUMNS} at most: "
@@ -98,10 +94,6 @@ def from_file(content: bytes, name: str) -> Table:
     """Read a table that somebody opened in the page, with the reader of the command line.
 
     The content is in a file of its own for as long as it is read, for this user alone.
-
-    Raises:
-        DataError: It cannot be read.
-        UsageError: It is too large.
     """
     title = Path(name).name[:80] or "table.csv"
     if len(content) > LARGEST_FILE:
@@ -154,11 +146,7 @@ class Tables:
         return key
 
     def __getitem__(self, name: str) -> Table:
-        """Return a table.
-
-        Raises:
-            UsageError: There is no such table, or it was forgotten.
-        """
+        """Return a table."""
         if match := _PEOPLE.fullmatch(name):
             number = int(match[1])
             if not 1 <= number <= MOST_PEOPLE:
