@@ -100,26 +100,6 @@ def _sides(cut: Cut | None) -> tuple[int | None, ...]:
     return (None,) if cut is None else (0, 1)
 
 
-def limited(
-    facts: PublicFacts, axes: Sequence[Axis], cut: Cut | None, care: Care, so_far: Any
-) -> Attack[list[Axis]]:
-    """Return axes with limits, found by asking where they are not public."""
-    unknown = [axis for axis in axes if axis.lower is None]
-    sides = _sides(cut)
-    reached = yield from run_on_sides(
-        facts,
-        [Job(_reach(axis), {}, axis, side) for axis in unknown for side in sides],
-        cut,
-        lambda *_: About("finding bounds", 0.0, so_far),
-        care,
-    )
-    known = {}
-    for place, axis in enumerate(unknown):
-        reach = max(reached[place * len(sides) : (place + 1) * len(sides)])
-        known[axis.column] = within(axis, reach)
-    return [known.get(axis.column, axis) for axis in axes]
-
-
 def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
     """Return cells, of which the first column is the cut's, each within one side of it."""
     first, end = np.array(cut.sides)[side].T
@@ -134,19 +114,22 @@ class Existence:
     Args:
         facts: What is public.
         care: How sure decisions must be, where single answers do not tell.
+
+    Attributes:
+        cut: A cut with records on both sides, once one was needed.
     """
 
     def __init__(self, facts: PublicFacts, care: Care) -> None:
         self.facts, self.care = facts, care
-        self._cut: Cut | None = None
+        self.cut: Cut | None = None
 
     def check(self, axes: Sequence[Axis], groups: int) -> None:
         """Refuse nothing."""
 
     def _find_cut(self, so_far: Callable[[], Any]) -> Attack[None]:
         """Make sure that there is a cut where "none" and "all" look alike."""
-        if self._cut is None and self.facts.claim.hides_direction:
-            self._cut = yield from find_cut(self.facts, self.care, so_far)
+        if self.cut is None and self.facts.claim.hides_direction:
+            self.cut = yield from find_cut(self.facts, self.care, so_far)
 
     def limits(
         self, axes: Sequence[Axis], about: About, hints: Hints | None = None
@@ -155,7 +138,19 @@ class Existence:
         if hints is not None:
             return list(axes)
         yield from self._find_cut(about.so_far)
-        return (yield from limited(self.facts, axes, self._cut, self.care, about.so_far))
+        return (yield from self._limits(axes, about))
+
+    def _limits(self, axes: Sequence[Axis], about: About) -> Attack[list[Axis]]:
+        """Double until nothing lies beyond, on each side of a cut if there is one."""
+        unknown = [axis for axis in axes if axis.lower is None]
+        sides = _sides(self.cut)
+        jobs = [Job(_reach(axis), {}, axis, side) for axis in unknown for side in sides]
+        reached = yield from run_on_sides(self.facts, jobs, self.cut, lambda *_: about, self.care)
+        known = {}
+        for place, axis in enumerate(unknown):
+            reach = max(reached[place * len(sides) : (place + 1) * len(sides)])
+            known[axis.column] = within(axis, reach)
+        return [known.get(axis.column, axis) for axis in axes]
 
     def more_than(self, groups: Cohorts, steps: Sequence[int], look: Look) -> Attack[Flags]:
         """Tell whether any record is there; more is not shown.
@@ -175,12 +170,12 @@ class Existence:
         quiet = np.flatnonzero(zones == BELOW)
         if self.facts.claim.hides_direction and len(quiet):
             yield from self._find_cut(so_far)
-            assert self._cut is not None
-            first, end = self._cut.sides[0]
+            assert self.cut is not None
+            first, end = self.cut.sides[0]
             halves = []
             for box in _boxes(groups, quiet):
-                low, high = box.get(self._cut.column, _EVERYTHING)
-                halves.append({**box, self._cut.column: (max(low, first), min(high, end))})
+                low, high = box.get(self.cut.column, _EVERYTHING)
+                halves.append({**box, self.cut.column: (max(low, first), min(high, end))})
             cells, constant = cell_of(self.facts, halves)
             rows = np.flatnonzero([always is None for always in constant])
             sides = yield from self._zones(cells, rows, so_far)
@@ -211,8 +206,8 @@ class Existence:
         so_far = look(0.0, [None] * (len(groups.rows) * len(axes))).so_far
         if every.any() or any(axis.lower is None for axis in axes):
             yield from self._find_cut(so_far)
-        cut = self._cut
-        axes = yield from limited(self.facts, axes, cut, self.care, so_far)
+        cut = self.cut
+        axes = yield from self._limits(axes, About("finding bounds", 0.0, so_far))
         jobs, owner = [], []
         for place, box in enumerate(_boxes(groups, np.arange(len(groups.rows)))):
             for number, axis in enumerate(axes):

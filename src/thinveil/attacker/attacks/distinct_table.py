@@ -18,12 +18,12 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.attacks.distinct_columns import Domain, domains
-from thinveil.attacker.attacks.distinct_searches import limited, on_side
+from thinveil.attacker.attacks.distinct_searches import Existence, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.learned_table import least_telling_first
 from thinveil.attacker.attacks.table import Wish, column_found, nothing_of
-from thinveil.attacker.attacks.witness_cut import Cut, find_cut
+from thinveil.attacker.attacks.witness_cut import Cut
 from thinveil.attacker.beliefs.arrays import LEVELS, summed
 from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.evidence.error_budget import Care
@@ -130,11 +130,9 @@ def _begun(
     facts: PublicFacts, axes: list[Axis], care: Care, so_far: Callable[[], Any]
 ) -> Attack[tuple[list[Axis], Cut | None]]:
     """Return axes with limits, and a cut where the mechanism makes one necessary."""
-    cut = None
-    if facts.claim.hides_direction:
-        cut = yield from find_cut(facts, care, so_far)
-    axes = yield from limited(facts, axes, cut, care, so_far)
-    return axes, cut
+    engine = Existence(facts, care)
+    found = yield from engine.limits(axes, About("finding bounds", 0.0, so_far))
+    return found, engine.cut
 
 
 def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:

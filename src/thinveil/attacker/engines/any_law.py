@@ -6,7 +6,7 @@ counted, and so on down to single values. `decisions` decides each count by the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,24 +59,15 @@ class AnyLaw:
     def _limits(self, axis: Axis, about: Callable[[float], About]) -> Attack[Axis]:
         cells, left = Cells.everything(), np.array([self.facts.records])
         if axis.missing:
-            left = left - (yield from self._missing(cells, axis, left, about))
+            missing = _wanted(axis.column, (MISSING, LOWEST), left)
+            left = left - (yield from self._decide(cells, missing, about))
 
         def beyond(reach: int) -> Generator[Any, Any, bool]:
-            low, high = scaled(np.array([[-reach], [reach]]), axis.width)
-            wanted = Wanted(np.zeros(1, np.int64), axis.column, low, high, left, left - 1)
-            return bool(left[0]) and not (yield from self._decide(cells, wanted, about))[0]
+            ends = scaled(np.array([[-reach], [reach]]), axis.width)
+            inside = _wanted(axis.column, ends, left, t=left - 1)
+            return bool(left[0]) and not (yield from self._decide(cells, inside, about))[0]
 
         return within(axis, (yield from doubled(axis.width, beyond)))
-
-    def _missing(
-        self, cells: Cells, axis: Axis, sizes: Codes, about: Callable[[float], About]
-    ) -> Attack[Codes]:
-        groups, low, high, t = (
-            np.arange(len(sizes)),
-            *(np.full(len(sizes), each) for each in (MISSING, LOWEST, EXACTLY)),
-        )
-        wanted = Wanted(groups, axis.column, low, high, sizes, t)
-        return (yield from self._decide(cells, wanted, about))
 
     def values(
         self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
@@ -97,7 +88,8 @@ class AnyLaw:
             return look(1 - int(size.sum()) / total, found)
 
         if axis.missing:
-            gone = yield from self._missing(cells, axis, sizes, about)
+            missing = _wanted(axis.column, (MISSING, LOWEST), sizes)
+            gone = yield from self._decide(cells, missing, about)
             _note(found, group, np.full(len(sizes), MISSING), gone)
             size = sizes - gone
         lower, upper = axis.limits
@@ -111,9 +103,9 @@ class AnyLaw:
             if not len(group):
                 return found
             cut = (low + high) // 2
-            ends = scaled(cut, axis.width), scaled(high, axis.width)
-            wanted = Wanted(group, axis.column, *ends, size, np.full(len(group), EXACTLY))
-            above = yield from self._decide(cells, wanted, about)
+            ends = scaled(np.stack([cut, high]), axis.width)
+            upper_half = _wanted(axis.column, ends, size, group)
+            above = yield from self._decide(cells, upper_half, about)
             group, size = np.tile(group, 2), np.concatenate([size - above, above])
             low, high = np.concatenate([low, cut]), np.concatenate([cut, high])
 
@@ -130,15 +122,20 @@ class AnyLaw:
 
     def _whole(self, groups: Cohorts, t: int, look: Look) -> Attack[Codes]:
         """Count the records of cells as they are, or tell which hold more than t."""
-        many = len(groups.rows)
-        low, high, t_of_each = (np.full(many, each) for each in (MISSING, INFINITE, t))
-        wanted = Wanted(groups.rows, WHOLE, low, high, groups.sizes, t_of_each)
-        about = partial(_nothing_yet, look, many)
+        wanted = _wanted(WHOLE, (MISSING, INFINITE), groups.sizes, groups.rows, t)
+
+        def about(done: float) -> About:
+            return look(done, [None] * len(groups.rows))
+
         return (yield from self._decide(groups.cells, wanted, about))
 
 
-def _nothing_yet(look: Look, many: int, done: float) -> About:
-    return look(done, [None] * many)
+def _wanted(
+    column: int, ends: Iterable[Any], most: Codes, cell: Codes | None = None, t: Any = EXACTLY
+) -> Wanted:
+    """Return what is to be decided of ranges; each has its own ends and t, or all the same."""
+    low, high, t = (np.full(len(most), each) for each in (*ends, t))
+    return Wanted(np.arange(len(most)) if cell is None else cell, column, low, high, most, t)
 
 
 def _note(found: list[Values], group: Codes, value: Codes, size: Codes) -> None:
