@@ -224,6 +224,8 @@ def test_unknown_laws_are_errors_wherever_a_name_is_read():
         Claim("x", KLocal(1), "gauss")
     with pytest.raises(LawError, match="not a law"):
         Claim("x", KLocal(1), 5)
+    with pytest.raises(LawError, match="OpenDP draws Laplace noise"):
+        Claim("x", KLocal(1), Gaussian(1e-6), sampler="opendp")
     with pytest.raises(LawError, match="gaussian noise needs a delta"):
         Claim("x", KLocal(1), "gaussian")
     with pytest.raises(LawError, match="no noise law"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thinveil.errors import ThinveilError
     from thinveil.language.claims import MECHANISMS, Claim, bdp, claim_named, idp, unprotected
     from thinveil.language.facts import PublicFacts
+    from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace
     from thinveil.language.policies import Policies
     from thinveil.language.queries import Answers, QueryBatch, batch_of
     from thinveil.language.schema import Categories, Grid, Schema
@@ -39,10 +40,14 @@ __all__ = [
     "STRATEGIES",
     "Answers",
     "Categories",
+    "Cauchy",
     "Claim",
     "Curator",
     "Dataset",
+    "DiscreteLaplace",
+    "Gaussian",
     "Grid",
+    "Laplace",
     "Options",
     "Policies",
     "PublicFacts",
@@ -81,6 +86,7 @@ _HOMES: Final = {
     "errors": ("ThinveilError",),
     "language.claims": ("MECHANISMS", "Claim", "bdp", "claim_named", "idp", "unprotected"),
     "language.facts": ("PublicFacts",),
+    "language.laws": ("Cauchy", "DiscreteLaplace", "Gaussian", "Laplace"),
     "language.policies": ("Policies",),
     "language.queries": ("Answers", "QueryBatch", "batch_of"),
     "language.schema": ("Categories", "Grid", "Schema"),

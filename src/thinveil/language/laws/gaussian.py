@@ -70,7 +70,7 @@ class Gaussian(Additive):
 
     def sized(self, what: str) -> str:
         """Say how wide the noise is."""
-        return f"{what} x s(epsilon, delta)"
+        return f"{what} x s(epsilon, delta = {self.delta:g})"
 
     def widen(self, epsilon: float | Floats | None) -> float | Floats:
         """Return epsilon times the standard deviation."""

@@ -69,6 +69,8 @@ class Claim:
             object.__setattr__(self, "noise", law)
         elif self.noise is not None and not hasattr(self.noise, "loglik"):
             raise LawError(f"{self.name}: the noise is a {type(self.noise).__name__}, not a law")
+        if self.sampler == "opendp" and type(self.noise) is not Laplace:
+            raise LawError(f"{self.name}: OpenDP draws Laplace noise here, and no other")
         if not 0 <= self.offset <= MOST_OFFSET:
             raise UsageError(
                 f"the offset of the sensitivity must lie between 0 and {MOST_OFFSET:g}"
