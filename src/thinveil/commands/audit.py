@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -131,9 +131,8 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     console, notices = consoles(json_file)
     with ExitStack() as stack:
         if given["resume"]:
-            for name in ctx.params:
-                if name not in _BESIDE_RESUME:
-                    _refuse(ctx, name, "a resumed run brings its own options")
+            own = filter(lambda name: name not in _BESIDE_RESUME, ctx.params)
+            _refuse(ctx, own, "a resumed run brings its own options")
             origin = _recorded_origin(Path(given["resume"]), source)
             held = _open(stack, {**origin, "patience": given["patience"]}, notices)
             how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
@@ -142,8 +141,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             here = {"table": source, "patience": given["patience"]}
             held = _open(stack, {**origin, **here}, notices)
             if isinstance(held, Target):
-                for name in _ITS_OWN:
-                    _refuse(ctx, name, "what is attacked brings its own")
+                _refuse(ctx, _ITS_OWN, "what is attacked brings its own")
             how = {"transcript": given["transcript"]}
         with busy(notices, "reading the truth"):
             truth = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
@@ -244,11 +242,12 @@ def _is_given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
-def _refuse(ctx: click.Context, name: str, why: str) -> None:
-    """Refuse an option that was given."""
-    if _is_given(ctx, name):
-        [option] = [each.opts[0] for each in ctx.command.params if each.name == name]
-        raise UsageError(f"{option}: {why}; leave it out")
+def _refuse(ctx: click.Context, names: Iterable[str], why: str) -> None:
+    """Refuse the first of some options that was given."""
+    for name in names:
+        if _is_given(ctx, name):
+            [option] = [each.opts[0] for each in ctx.command.params if each.name == name]
+            raise UsageError(f"{option}: {why}; leave it out")
 
 
 def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int:
