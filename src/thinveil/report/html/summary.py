@@ -43,6 +43,8 @@ def verdict(view: View) -> Html:
         drawn = many(trial.queries, "answer")
         asked = f"of the target; the trials drew {drawn} on the auditor's machine"
     whole = "for the answers of one trial" if view.only_trials else "for all answers together"
+    if run.delta_claimed:
+        whole += f", with a delta of {loss(run.delta_claimed)}"
     rows = (
         (
             "Claimed loss",
