@@ -561,17 +561,18 @@ def test_the_page_on_plug_ins_runs(
     install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blocks = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
-    module, target, strategy, usage = blocks
+    module, law, target, strategy, usage, suites = blocks
     points = tomllib.loads(re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)[0])
     named = points["project"]["entry-points"]
     install(
-        module + target + strategy, "mine",
+        module + law + target + strategy, "mine",
         mine=named["thinveil.mechanisms"]["mine"],
         targets__mine=named["thinveil.targets"]["mine"],
         strategies__mine=named["thinveil.strategies"]["mine"],
     )  # fmt: skip
     people_csv(60)
     exec(compile(usage, "plugins.md", "exec"), {"thinveil": thinveil})
+    exec(compile(suites, "plugins.md", "exec"), {"thinveil": thinveil})
     assert "all 60 records exactly" in capsys.readouterr().out
     lines = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)[0].strip().splitlines()
     assert len(lines) == 4
