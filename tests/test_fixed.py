@@ -123,8 +123,10 @@ def test_an_unrounded_answer_of_a_rounded_mechanism_is_an_error() -> None:
 )  # fmt: skip
 def test_whole_tables_are_exact(mechanism: str, test: str, cache: bool) -> None:
     data = thinveil.people(8)
-    verdict = thinveil.audit(data, mechanism=mechanism, test=test, cache=cache, k=1 + cache)
-    assert verdict.strategy == "adaptive"
+    verdict = thinveil.audit(
+        data, mechanism=mechanism, test=test, cache=cache, k=1 + cache, strategy="published"
+    )
+    assert verdict.strategy == "published"
     assert verdict.score is not None
     assert verdict.score.exact
     assert verdict.to_plain()["noise_test"] == test
@@ -139,7 +141,9 @@ def test_shrinking_shares_are_read_at_their_own_scale() -> None:
         ("idp-noisy", "psi"),
         ("idp-binary", "identical"),
     ):
-        verdict = thinveil.audit(data, mechanism=mechanism, test=test, epsilon="1e-3")
+        verdict = thinveil.audit(
+            data, mechanism=mechanism, test=test, epsilon="1e-3", strategy="published"
+        )
         assert verdict.score is not None
         assert verdict.score.exact
 
@@ -147,7 +151,24 @@ def test_shrinking_shares_are_read_at_their_own_scale() -> None:
 def test_fifteen_identical_answers_are_too_few() -> None:
     """Erratum 3: of thousands of noisy questions some agree fifteen times by chance."""
     verdict = thinveil.audit(
-        thinveil.people(150), mechanism="idp-binary", test="identical", repeats=8
+        thinveil.people(150),
+        mechanism="idp-binary",
+        test="identical",
+        repeats=8,
+        strategy="published",
     )
     assert verdict.run.ending != "complete" or not (verdict.score and verdict.score.exact)
     assert verdict.error_probability == 1.0  # and the result says that it may well be wrong
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "thrifty", "posterior"])
+@pytest.mark.parametrize(
+    ("mechanism", "test"),
+    [("idp-binary", "identical"), ("idp-noisy", "mean"), ("idp-noisy", "psi")],
+)
+def test_strategies_that_weigh_answers_refuse_the_papers_tests(
+    strategy: str, mechanism: str, test: str
+) -> None:
+    with pytest.raises(UsageError, match=r"--test.* way"):
+        thinveil.Options(mechanism=mechanism, strategy=strategy, test=test)
+    thinveil.Options(mechanism=mechanism, strategy="linear", test=test)

@@ -22,7 +22,7 @@ from thinveil.attacker.engines.any_law import AnyLaw
 from thinveil.attacker.engines.coroutines import Coroutines, Kit
 from thinveil.attacker.engines.posterior.engine import Posterior
 from thinveil.attacker.engines.protocol import Engine
-from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.terms import Attack
 from thinveil.errors import UsageError
 from thinveil.language import plugins
@@ -86,8 +86,7 @@ def _settled_or_weighed(settled: Own, weighed: Own) -> Own:
     """Return an attack that goes another way where single answers tell little."""
 
     def attack(facts: PublicFacts, care: Care, wish: Wish) -> Attack[Any]:
-        weakly = not facts.claim.reads_exactly and care.test == SEQUENTIAL
-        return (weighed if weakly else settled)(facts, care, wish)
+        return (settled if facts.claim.reads_exactly else weighed)(facts, care, wish)
 
     return attack
 
@@ -138,6 +137,8 @@ STRATEGIES: Final = {
 }
 """All built-in strategies by name, sorted."""
 
+SETTLING: Final = ("linear", "published")
+"""The strategies that settle each question by itself, so that a test of the paper may do it."""
 USUAL: Final = "adaptive"
 """The strategy where the user names none."""
 

@@ -17,7 +17,7 @@ from thinveil.attacker.evidence.error_budget import (
     Care,
 )
 from thinveil.attacker.evidence.noise_tests import noise_test
-from thinveil.attacker.strategies import STRATEGIES, USUAL, strategy_for
+from thinveil.attacker.strategies import SETTLING, STRATEGIES, USUAL, strategy_for
 from thinveil.attacker.terms import Person
 from thinveil.auditing.entries import USUAL_CONFIDENCE, Entry, confidence_of, number
 from thinveil.auditing.known import box_of, codes_of
@@ -285,15 +285,20 @@ class Options:
         Raises:
             UsageError: The strategy or the test does not fit the mechanism.
         """
-        name = self.strategy
-        if self.test is not None:
-            if claim.reads_exactly:
-                raise UsageError(f"--test: single answers of {claim.name} tell; none is repeated")
-            if self.test != SEQUENTIAL and claim.zoned:
-                noise_test(claim, self.test)
-            if strategy_for(name, claim) == "posterior":
-                raise UsageError("--test: the posterior strategy has a way of its own")
-        return strategy_for(name, claim)
+        if self.test is not None and claim.reads_exactly:
+            raise UsageError(f"--test: single answers of {claim.name} tell; none is repeated")
+        name = strategy_for(self.strategy, claim)
+        if self.test is not None and name == "posterior":
+            raise UsageError("--test: the posterior strategy has a way of its own")
+        if self.test not in (None, SEQUENTIAL):
+            if name not in SETTLING:
+                fit = " and ".join(f"--strategy {each}" for each in SETTLING)
+                raise UsageError(
+                    f"--test {self.test}: the {name} strategy weighs answers in its own way; "
+                    f"{fit} settle each question by a test"
+                )
+            noise_test(claim, str(self.test))
+        return name
 
     def thrift(self) -> Thrift | None:
         """Return how thrifty the attack is; None where its strategy is not.
