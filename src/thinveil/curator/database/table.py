@@ -13,6 +13,7 @@ from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.fields import counts_of, fields_of
 from thinveil.curator.database.session import Session, opening
+from thinveil.curator.tables.coding import UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import Dialect, check_names
 from thinveil.curator.tables.files import check_columns, missing_texts
@@ -204,14 +205,10 @@ def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
 def _misfit(attribute: Attribute, rows: int) -> str:
     where = f"{rows:,} rows of column {attribute.name!r}"
     if not isinstance(attribute, Grid):
-        return (
-            f"{where} hold a text that is not in the schema's list of values: add it to values, "
-            "or name it as a missing text"
-        )
-    unit = {"date": " days", "datetime": " seconds"}.get(attribute.kind, "")
+        return f"{where} hold {UNLISTED}"
     return (
-        f"{where} are not of kind {attribute.kind} on a grid with the step {attribute.step}{unit}, "
-        "or are too large for it: correct the rows, or change kind or step in the schema"
+        f"{where} are not {on_grid(attribute)}, or are too large for it: correct the rows, or "
+        "change kind or step in the schema"
     )
 
 

@@ -23,6 +23,10 @@ from thinveil.language.texts import NUMBER, ticks
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
 
+UNLISTED: Final = (
+    "a text that is not in the schema's list of values: add it to values, or name it as a missing "
+    "text"
+)
 WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d*)", re.ASCII)
 PLAIN: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 INFINITE_TEXT: Final = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
@@ -127,10 +131,7 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
     """Say that a value does not fit, without showing it."""
     where = f"row {column.row(place)} of column {column.name!r}"
     if not isinstance(attribute, Grid):
-        return DataError(
-            f"{where} holds a text that is not in the schema's list of values: add it to "
-            "values, or name it as a missing text"
-        )
+        return DataError(f"{where} holds {UNLISTED}")
     if _too_large(attribute, column.texts[place] or ""):
         if attribute.kind == "integer":
             what = f"is too large for a whole number (they end below {LIMIT * attribute.step:f})"
@@ -143,8 +144,13 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
             "written by  thinveil schema TABLE --output FILE  and used by  thinveil audit TABLE "
             "--schema FILE"
         )
-    unit = {"date": " days", "datetime": " seconds"}.get(attribute.kind, "")
     return DataError(
-        f"{where} is not of kind {attribute.kind} on a grid with the step {attribute.step}{unit}: "
-        "correct the row, change kind or step in the schema, or name the text as a missing text"
+        f"{where} is not {on_grid(attribute)}: correct the row, change kind or step in the schema, "
+        "or name the text as a missing text"
     )
+
+
+def on_grid(grid: Grid) -> str:
+    """Say what values of a grid are like."""
+    unit = {"date": " days", "datetime": " seconds"}.get(grid.kind, "")
+    return f"of kind {grid.kind} on a grid with the step {grid.step}{unit}"
