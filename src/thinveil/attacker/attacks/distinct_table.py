@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -30,14 +30,14 @@ from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
 from thinveil.attacker.fixed_order import shuffled
-from thinveil.attacker.terms import ABOVE, BELOW, Attack, Axis, axes_of
+from thinveil.attacker.terms import ABOVE, BELOW, Attack, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 
 MOST_BOXES: Final = 256
 """The most boxes in a question of the thrifty form."""
 _PILOT: Final = 40  # the most groups that show what is frequent
-_ONCE: Final = 1.5
+_ONCE: Final = 1.5  # what was seen less often than this was seen once
 _FEW: Final = 4  # values of each of them that are looked at
 _PER_PILOT: Final = 500  # one of them for so many records
 
@@ -52,13 +52,9 @@ class _Known:
         self.side = np.repeat(np.arange(len(steps)), [len(each) for each in steps])
         self._records, self._cut = records, cut
         whole = Groups.whole([each.axis for each in known], [1], bits=(), distinct=True)
-        self.groups = whole.split(
-            np.zeros(len(place), np.int64),
-            first.low(place),
-            np.ones(len(place), np.int64),
-            place % LEVELS if len(place) > 1 else None,
-            first.bits,
-        )
+        context = place % LEVELS if len(place) > 1 else None
+        group = np.zeros_like(place)
+        self.groups = whole.split(group, first.low(place), group + 1, context, first.bits)
         self.rates = np.full(len(place), records / len(place))
 
     def cells(self) -> Cells:
@@ -75,14 +71,9 @@ class _Known:
     def take(self, stage: Stage) -> None:
         """Split the groups by what was found of the next attribute."""
         group, place, self.rates = stage.results()
-        ones = np.ones(len(group), np.int64)
-        self.groups = self.groups.split(
-            group,
-            stage.domain.low(place),
-            ones,
-            stage.level(place),
-            stage.domain.bits + stage.bits,
-        )
+        code, bits = stage.domain.low(place), stage.domain.bits + stage.bits
+        one = np.ones_like(group)
+        self.groups = self.groups.split(group, code, one, stage.level(place), bits)
         self.side = self.side[group]
 
     def found(self, stage: Stage | None = None) -> TableFound:
@@ -90,7 +81,7 @@ class _Known:
         groups = self.groups
         if stage is not None:
             group, place, _ = stage.results()
-            groups = groups.split(group, stage.domain.low(place), np.ones(len(group), np.int64))
+            groups = groups.split(group, stage.domain.low(place), np.ones_like(group))
             groups = groups.joined(self.groups, np.flatnonzero(~stage.closed))
         found = groups.table()
         if self._cut is None:
@@ -106,7 +97,9 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     unions = wish.thrift is not None and not wish.thrift.boxes_only
     if facts.policies.cache and not facts.claim.reads_exactly:
         unions = False  # new words are found for single boxes only (`rephrasing.varied`)
-    axes, cut = yield from _begun(facts, axes_of(facts, wish.widths), care, lambda: nothing)
+    engine, bounds = Existence(facts, care), About("finding bounds", 0.0, lambda: nothing)
+    axes = yield from engine.limits(axes_of(facts, wish.widths), bounds)
+    cut = engine.cut
     known = yield from domains(
         facts, axes, cut, care, lambda _, done: About("values", 0.1 * done, lambda: nothing)
     )
@@ -126,41 +119,25 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     return records.found()
 
 
-def _begun(
-    facts: PublicFacts, axes: list[Axis], care: Care, so_far: Callable[[], Any]
-) -> Attack[tuple[list[Axis], Cut | None]]:
-    """Return axes with limits, and a cut where the mechanism makes one necessary."""
-    engine = Existence(facts, care)
-    found = yield from engine.limits(axes, About("finding bounds", 0.0, so_far))
-    return found, engine.cut
-
-
 def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
     """Find the distinct values of columns, learning how dense they lie."""
-    axes, cut = yield from _begun(facts, wish.axes(facts), care, lambda: None)
-    known = yield from domains(
-        facts,
-        axes,
-        cut,
-        care,
-        lambda look, done: About("columns", done, lambda: _columns_found(look())),
-    )
-    return _columns_found(known)
+    engine = Existence(facts, care)
+    axes = yield from engine.limits(wish.axes(facts), About("finding bounds"))
+
+    def about(look: Callable[[], list[Domain]], done: float) -> About:
+        return About("columns", done, lambda: _columns_found(look()))
+
+    return _columns_found((yield from domains(facts, axes, engine.cut, care, about)))
 
 
 def _columns_found(known: Sequence[Domain]) -> ColumnsFound:
     """Return the values of columns as codes; columns without any are left out."""
-    return ColumnsFound(
-        tuple(
-            replace(
-                column_found(each.axis, [(step, 1) for step in each.steps.tolist()]),
-                distinct=True,
-                bits=each.bits,
-            )
-            for each in known
-            if len(each.steps)
-        )
-    )
+    found = []
+    for each in known:
+        values = [(step, 1) for step in each.steps.tolist()]
+        if values:
+            found.append(replace(column_found(each.axis, values, distinct=True), bits=each.bits))
+    return ColumnsFound(tuple(found))
 
 
 def entropy(seen: Floats) -> float:

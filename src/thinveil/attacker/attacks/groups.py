@@ -148,8 +148,7 @@ class Tree:
         self.groups = Groups.whole(axes, [records], bits=())
         self.lost = np.zeros(1, np.bool_)
         self.earlier = [self.groups]  # the groups at each depth
-        self.line = np.zeros((1, 1), np.int64)  # for each group, its forebears at all depths
-        self.parents = [self.line[:, 0]]  # for the groups of each depth, whence they came
+        self.parents = [np.zeros(1, np.int64)]  # for the groups of each depth, whence they came
         self.bad: list[Codes] = []  # groups of each depth that could not be searched
 
     def grow(self, found: Triple, lost: Flags, closed: Flags, bits: float) -> None:
@@ -170,7 +169,6 @@ class Tree:
         after = now.split(group, codes_of(axis, place), size, context, bits)
         known = np.where(self.lost, now.known[group], after.depth)
         self.groups = replace(after, known=known)
-        self.line = np.column_stack([self.line[group], np.arange(len(group))])
         self.earlier.append(replace(self.groups, contexts=()))
         self.parents.append(group)
 
@@ -187,18 +185,20 @@ class Tree:
     def topmost(self, roots: list[Codes]) -> list[Codes]:
         """Leave out groups whose forebears are among the roots as well."""
         kept = list(roots)
-        for depth in range(len(roots)):
-            above = kept[depth]
-            for each in range(depth - 1, -1, -1):
-                above = self.parents[each + 1][above] if len(above) else above
-                stay = ~np.isin(above, kept[each])
-                kept[depth], above = kept[depth][stay], above[stay]
+        for depth, mine in enumerate(roots):
+            kept[depth] = mine[~self._stems(depth, mine, kept)]
         return kept
+
+    def _stems(self, depth: int, groups: Codes, roots: list[Codes]) -> Flags:
+        """Tell which groups of some depth came from roots above it."""
+        stems = np.zeros(len(groups), np.bool_)
+        for above in range(depth - 1, -1, -1):
+            groups = self.parents[above + 1][groups]
+            stems |= np.isin(groups, roots[above])
+        return stems
 
     def regrow(self, roots: list[Codes], again: Groups) -> None:
         """Put what was found again in the place of all that came from some groups."""
-        stay = np.ones(len(self.groups.sizes), np.bool_)
-        for depth, groups in enumerate(roots):
-            stay &= ~np.isin(self.line[:, depth], groups)
-        found = again.joined(self.groups, np.flatnonzero(stay))
-        self.groups = replace(found, bits=self.groups.bits)
+        now = self.groups
+        stems = self._stems(now.depth, np.arange(len(now.sizes)), roots)
+        self.groups = replace(again.joined(now, np.flatnonzero(~stems)), bits=now.bits)

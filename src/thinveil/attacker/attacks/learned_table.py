@@ -117,15 +117,8 @@ def _search(facts: PublicFacts, stage: Stage, groups: Groups, care: Care) -> Att
             continue
         offsets, nodes, threshold = stage.unions()
         owner, first, end = stage.spans(nodes)
-        batch = QueryBatch(
-            cells,
-            owner,
-            np.full(len(nodes), histogram.axis.column),
-            histogram.cuts(first),
-            histogram.cuts(end),
-            threshold,
-            offsets=offsets,
-            about=groups.about(facts, stage.done, look, 0.1),
-        )
+        box = np.full(len(nodes), histogram.axis.column), histogram.cuts(first), histogram.cuts(end)
+        about = groups.about(facts, stage.done, look, 0.1)
+        batch = QueryBatch(cells, owner, *box, threshold, offsets=offsets, about=about)
         zone = yield from zones_of(facts, batch, care)
         stage.learn(zone)

@@ -246,15 +246,10 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
         low, high, threshold, repeats = (
             np.concatenate([part[place] for part in asked]) for place in range(1, 5)
         )
+        box = np.full(len(low), axis.column), codes_of(axis, low), codes_of(axis, high)
+        about = groups.about(facts, stage.done, look)
         batch = QueryBatch(
-            cells,
-            np.concatenate(cell),
-            np.full(len(low), axis.column),
-            codes_of(axis, low),
-            codes_of(axis, high),
-            threshold,
-            repeats=repeats,
-            about=groups.about(facts, stage.done, look),
+            cells, np.concatenate(cell), *box, threshold, repeats=repeats, about=about
         )
         answers = yield leaving(facts, care, batch)
         ends = np.cumsum([len(part[0]) for part in asked])

@@ -20,14 +20,13 @@ from thinveil.attacker.terms import Rules
 from thinveil.language.queries import Codes, Floats
 
 _RENEW: Final = 0.08  # predictions are renewed when so many more records are known
-_FEWEST: Final = 48  # groups and records that are searched at a time at least
+_AT_FIRST: Final = 16  # such a part of groups and records is searched before anything is learned
+_FEWEST: Final = 48  # or so many, where that is more
 _WORTH: Final = 16  # a wave is at least such a part of what is over
 
 
 class Stage(Splits):
     """The search for one attribute in groups of records that agree on all earlier ones.
-
-    One in `at_first` groups is searched before anything is learned.
 
     Args:
         rules: What thresholds tell.
@@ -35,8 +34,6 @@ class Stage(Splits):
         sizes: The records of each group.
         contexts: For each earlier attribute, the number of each group's value (or bin).
     """
-
-    at_first = 16
 
     def __init__(
         self, rules: Rules, histogram: Histogram, sizes: Codes, contexts: list[Codes]
@@ -56,9 +53,9 @@ class Stage(Splits):
         self._below = summed(counts)
         self._later = counts.copy()  # what is left when all waves that are over are taken away
         self._waves = summed(counts)
-        least = max(len(sizes) // self.at_first, _FEWEST)
+        least = max(len(sizes) // _AT_FIRST, _FEWEST)
         self.groups = Waves(turns(np.where(large(sizes), sizes, 0)), Pace(least), sizes)
-        self.records = Pace(max(rules.n // self.at_first, _FEWEST))
+        self.records = Pace(max(rules.n // _AT_FIRST, _FEWEST))
         self._found: list[Triple] = []
 
     # -- groups take their turn ------------------------------------------------------------
