@@ -60,6 +60,7 @@ class _Column:
     codes: tuple[int, int] = MISSING, INFINITE
     found: list[int] = field(default_factory=list)
     bits: float = 0.0
+    gap: int = BELOW  # whether no value is missing, some are, or all
 
     @property
     def base(self) -> int:
@@ -200,12 +201,8 @@ def domains(
 
 def _domain(axis: Axis, parts: Sequence[_Column]) -> Domain:
     steps = [np.array(sorted(part.found), np.int64) for part in parts]
-    return Domain(
-        axis,
-        np.unique(np.concatenate(steps)),
-        (steps[0], steps[1]) if len(steps) == 2 else None,
-        sum(part.bits for part in parts),
-    )
+    sides = (steps[0], steps[1]) if len(steps) == 2 else None
+    return Domain(axis, np.unique(np.concatenate(steps)), sides, sum(part.bits for part in parts))
 
 
 def _search(
@@ -217,9 +214,10 @@ def _search(
     between: bool = False,
 ) -> Attack[None]:
     """Find values of columns, all of them or those between what was found before."""
-    zones = yield from _missing(facts, cells, columns, care, about)
+    yield from _missing(facts, cells, columns, care, about)
     stretches = []
-    for column, zone in zip(columns, zones, strict=True):
+    for column in columns:
+        zone = column.gap
         if zone == NOISY or (not between and (zone == ABOVE or not column.size)):
             column.found.append(MISSING)
         if between:
@@ -243,21 +241,18 @@ def _missing(
     columns: Sequence[_Column],
     care: Care,
     about: Callable[[float], About],
-) -> Attack[list[int]]:
-    """Tell for each column whether no value is missing, some are, or all."""
-    zones = np.full(len(columns), BELOW)
-    asked = [
-        number
-        for number, column in enumerate(columns)
-        if column.axis.missing and column.size and MISSING not in column.found
-    ]
+) -> Attack[None]:
+    """Tell of each column whether no value is missing, some are, or all."""
+    asked = []
+    for each in columns:
+        each.gap = BELOW
+        if each.axis.missing and each.size and MISSING not in each.found:
+            asked.append(each)
     if asked:
-        none = np.zeros(len(asked), np.int64)
-        column = np.array([columns[number].axis.column for number in asked], np.int64)
+        column = np.array([each.axis.column for each in asked], np.int64)
+        none = np.zeros_like(column)
         low, high = none + MISSING, none + LOWEST
         batch = QueryBatch(cells, none, column, low, high, none, about=about(0.0))
-        zones[asked] = yield from zones_of(facts, batch, care)
-    for number in asked:
-        columns[number].bits += 1.0
-    told: list[int] = zones.tolist()
-    return told
+        zones = yield from zones_of(facts, batch, care)
+        for each, zone in zip(asked, zones.tolist(), strict=True):
+            each.gap, each.bits = zone, each.bits + 1.0

@@ -90,10 +90,9 @@ class _Together(_Singly):
         fresh = [person for person in self._chains if person not in self._held]
         self._held.update(fresh)
         chance = np.array([self._chains[person].chance for person in fresh])
-        none = np.zeros(len(fresh), np.int64)
-        self._windows.offer(
-            np.array(fresh, np.int64), none, none + 1, np.stack([1 - chance, chance], axis=1)
-        )
+        people = np.array(fresh, np.int64)
+        none, mass = np.zeros_like(people), np.stack([1 - chance, chance], axis=1)
+        self._windows.offer(people, none, none + 1, mass)
         return self._windows.questions(final)
 
     def learn(self, zone: Codes) -> tuple[Codes, Codes]:
