@@ -20,6 +20,8 @@ LEVELS: Final = 32
 
 Triple = tuple[Codes, Codes, npt.NDArray[Any]]
 """Findings: groups, places of their values, and how many records (or how likely) each."""
+_KEPT: Final = np.uint64(2**64 - 2**29)  # the upper 24 of a double's 53 bits
+_HALF: Final = np.uint64(2**28)  # of the last of them
 _NOTHING: Final = (np.empty(0, np.int64),) * 3
 
 
@@ -60,6 +62,19 @@ def summed(counts: Codes | Floats) -> npt.NDArray[Any]:
     [0, 3, 4]
     """
     return np.concatenate([[0], np.cumsum(counts)])
+
+
+def rounded(values: Floats) -> Floats:
+    """Return values to 24 bits, as many as a float32 has, whatever their magnitude.
+
+    Exponentials, logarithms and matrix products differ in the last bits between versions of NumPy
+    and between processors. What decisions hang on is rounded, so that they come out alike.
+
+    >>> rounded(np.array([1 / 3, 0.1 + 0.2])).tolist() == rounded(np.array([1 / 3, 0.3])).tolist()
+    True
+    """
+    bits = values.astype(np.float64).view(np.uint64)
+    return ((bits + _HALF) & _KEPT).view(np.float64)
 
 
 def starts(sizes: Codes) -> Codes:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import evened, peaks, spans, summed
+from thinveil.attacker.beliefs.arrays import evened, peaks, rounded, spans, summed
 from thinveil.language.queries import Codes, Floats
 
 CONCENTRATIONS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 2048.0)
@@ -74,7 +74,7 @@ class Spread:
                 mass[few] += weight * evened(np.exp(log - peaks(log, mine)), mine)
         rest = ~few
         mass[rest] = rough(count[rest], each[rest], chance[rest])
-        return evened(np.maximum(mass, _LEAST * peaks(mass, size)), size)
+        return rounded(evened(np.maximum(mass, _LEAST * peaks(mass, size)), size))
 
     def learn(self, s: Codes, p: Floats, count: Codes) -> None:
         """Take in counts that were found, of groups of at least two records."""

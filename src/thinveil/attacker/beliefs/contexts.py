@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import Triple, joined
+from thinveil.attacker.beliefs.arrays import Triple, joined, rounded
 from thinveil.attacker.fixed_order import shares, shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
@@ -93,9 +93,9 @@ class Mixer:
             if abs(weight) > 1e-3:
                 logit += (np.float32(weight) * logs)[context[groups]]
         logit -= logit.max(axis=1, keepdims=True)
-        np.exp(logit, out=logit)
-        logit /= logit.sum(axis=1, keepdims=True)
-        return logit
+        chance = np.exp(logit, dtype=np.float64)
+        chance /= chance.sum(axis=1, keepdims=True)
+        return chance.astype(np.float32)
 
     def learn(self, groups: Codes, cells: Codes, counts: Codes) -> None:
         """Note records that were found; `refresh` takes them in."""
@@ -133,8 +133,8 @@ class Mixer:
         expected = table.sum(axis=1, keepdims=True) * self._share
         if smooth:
             table, expected = _smoothed(table), _smoothed(expected)
-        ratio: Floats = np.log((table + _STRENGTH) / (expected + _STRENGTH), dtype=np.float32)
-        return ratio
+        ratio: Floats = np.log((table + _STRENGTH) / (expected + _STRENGTH), dtype=np.float64)
+        return ratio.astype(np.float32)
 
     def _weigh(self, groups: Codes, cells: Codes, counts: Codes, steps: int) -> None:
         """Improve the weights by how well they would have predicted these records."""
@@ -143,15 +143,15 @@ class Mixer:
             self._samples += 1
             some = shuffled(len(groups), self._samples)[:most]
             groups, cells, counts = groups[some], cells[some], counts[some]
-        many = np.sqrt(counts.astype(np.float32))  # records of a group resemble each other
+        many = np.sqrt(counts.astype(np.float64))  # records of a group resemble each other
         both = zip(self._contexts, self._logs, strict=True)
-        features = np.stack([logs[context[groups]] for context, logs in both])
+        features = np.stack([logs[context[groups]] for context, logs in both]).astype(np.float64)
         rows = np.arange(len(groups))
         seen = features[:, rows, cells]
         start, hessian = self._weight.copy(), self._hessian
         weight = start.copy()
         for _ in range(steps):
-            logit = self._base + np.tensordot(weight.astype(np.float32), features, 1)
+            logit = self._base + np.tensordot(weight, features, 1)
             logit -= logit.max(axis=1, keepdims=True)
             chance = np.exp(logit)
             chance /= chance.sum(axis=1, keepdims=True)
@@ -161,8 +161,8 @@ class Mixer:
             curvature = scaled @ scaled.T - (expected * many) @ expected.T
             step = np.linalg.solve(curvature + hessian, gradient)
             weight = np.clip(weight + np.clip(step, -0.5, 0.5), *_RANGE)
-        self._weight = weight
-        self._hessian = hessian + curvature
+        self._weight = rounded(weight)
+        self._hessian = rounded(hessian + curvature)
 
     def _fit(self) -> None:
         """Choose pairs and learn all weights anew, from records that the tables do not know."""
@@ -222,6 +222,7 @@ class Mixer:
             -float((self._ratio(table, smooth)[mine[rest], cells[rest]] * counts[rest]).sum())
             for smooth in ((False, True) if self._cells >= _WIDE else (False,))
         ]
+        told = rounded(np.array(told)).tolist()
         return min(told) / max(int(counts[rest].sum()), 1), told[-1] < told[0]
 
 

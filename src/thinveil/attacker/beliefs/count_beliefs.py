@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import evened, peaks, ramp, starts, summed
+from thinveil.attacker.beliefs.arrays import evened, peaks, ramp, rounded, starts, summed
 from thinveil.attacker.beliefs.count_zones import entropy, outcome_entropy, windows_at
 from thinveil.attacker.evidence.likelihood import Laws, weighed
 from thinveil.language.claims import Claim
@@ -86,7 +86,7 @@ class CountBeliefs:
         """Return the probability of each count, and of that count or less, flat."""
         if self._known is not None:
             return self._known
-        mass = evened(np.exp(self._log - peaks(self._log, self._size)), self._size)
+        mass = rounded(evened(np.exp(self._log - peaks(self._log, self._size)), self._size))
         total = summed(mass)
         before = total[starts(self._size)]
         self._known = mass, total[1:] - np.repeat(before, self._size)
@@ -132,7 +132,7 @@ class CountBeliefs:
         for b in thresholds:
             low, high = share(rows, b - k), 1 - share(rows, b + k)
             gains.append(_gain(self._claim, low, 1 - low - high, high))
-        return rows, thresholds[np.argmax(gains, axis=0), rows]
+        return rows, thresholds[np.argmax(rounded(np.array(gains)), axis=0), rows]
 
     def weigh(self, row: Codes, threshold: Codes, answers: Answers, drawn: Codes) -> None:
         """Take in the answers to questions about these rows."""

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import rounded
 from thinveil.attacker.beliefs.beta_binomial import rough
 from thinveil.attacker.beliefs.count_zones import QUARTERS, best_threshold, few_of, narrowed
 from thinveil.attacker.terms import Rules, contradiction
@@ -69,7 +70,7 @@ class WideCounts:
         edges.sort(axis=1)
         width = np.diff(edges, axis=1)
         middle = np.minimum(edges[:, :-1] + np.maximum(width - 1, 0) / 2, self._high[:, None])
-        mass = rough(middle, self._size[:, None], self._chance[:, None]) * width
+        mass = rounded(rough(middle, self._size[:, None], self._chance[:, None])) * width
         below = np.concatenate([np.zeros((len(low), 1)), np.cumsum(mass, axis=1)], axis=1)
         return edges, below / below[:, -1:]
 

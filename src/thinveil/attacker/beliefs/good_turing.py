@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import binned, joined, summed
+from thinveil.attacker.beliefs.arrays import binned, joined, rounded, summed
 from thinveil.attacker.beliefs.beta_binomial import Spread, log_gamma
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.beliefs.value_beliefs import Ladders, Measure, Start
@@ -62,7 +62,7 @@ class Outlook:
             mixer.learn(group, np.searchsorted(edges, place, side="right") - 1, count)
             mixer.refresh()
             chance = (1 - _PLAIN) * mixer.predict(groups) + _PLAIN * base
-            ratio = np.log(np.maximum(chance, _LEAST) / base)
+            ratio = rounded(np.log(np.maximum(chance, _LEAST) / base))
         return View(measure, edges, ratio, self.spread)
 
     def _edges(self, seen: Codes, counts: Floats) -> Codes:
@@ -112,7 +112,7 @@ class View:
         """Return edges within ranges, the measure below each, and the mass of each piece."""
         edge = np.minimum(np.maximum(self._edges, low[:, None]), top[:, None])
         upto = self._measure.upto(edge)
-        return edge, upto, np.diff(upto, axis=1) * np.exp(self._ratio[group])
+        return edge, upto, np.diff(upto, axis=1) * rounded(np.exp(self._ratio[group]))
 
     def start(self, group: Codes, low: Codes, top: Codes, records: Codes) -> Start:
         """Return what is believed of the largest of so many values."""
@@ -127,7 +127,7 @@ class View:
             many = _ALIKE * np.log1p(records[several] / _ALIKE)
             largest = np.diff(total ** many[:, None], axis=1)
             change = np.log(np.maximum(largest, 1e-200) / np.maximum(size, 1e-200))
-            density[several] += np.where(size > 0, change, 0.0)
+            density[several] += np.where(size > 0, rounded(change), 0.0)
         return Start(edge, density)
 
     def halves(self, group: Codes, low: Codes, top: Codes) -> tuple[Codes, Floats]:
@@ -138,7 +138,7 @@ class View:
         place = (below >= half[:, None]).argmax(axis=1)
         each = np.arange(len(group))
         before = below[each, place] - mass[each, place]
-        dense = np.exp(self._ratio[group, place])
+        dense = rounded(np.exp(self._ratio[group, place]))
         at = self._measure.at(upto[each, place] + (half - before) / dense)
         cut = np.minimum(np.maximum(np.rint(at).astype(np.int64), low + 1), top - 1)
         inside = np.minimum(np.maximum(cut, edge[each, place]), edge[each, place + 1])

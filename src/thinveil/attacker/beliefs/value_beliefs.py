@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import rounded
 from thinveil.language.queries import Codes, Floats
 
 _MOST_PIECES: Final = 48
@@ -121,7 +122,7 @@ class Ladders:
         density = self._density[rows]
         size = self._sizes(rows)
         peak = np.where(size > 0, density, _NEVER).max(axis=1, keepdims=True)
-        masses: Floats = size * np.exp(density - peak)
+        masses: Floats = size * rounded(np.exp(density - peak))
         return masses
 
     def best(self, rows: Codes) -> tuple[Codes, Floats]:

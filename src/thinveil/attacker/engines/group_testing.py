@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import spans, starts, summed
+from thinveil.attacker.beliefs.arrays import rounded, spans, starts, summed
 from thinveil.language.queries import Codes, Flags, Floats
 
 _HALF: Final = float(np.log(2.0))
@@ -58,11 +58,11 @@ class Pools:
         """Return how much of each set to ask about, so that both answers are likely."""
         if not len(self._sizes):
             return self._sizes
-        weight = np.cumsum(-np.log1p(-chance[self._rows]))
+        weight = np.cumsum(rounded(-np.log1p(-chance[self._rows])))
         last = np.cumsum(self._sizes) - 1
         before = np.concatenate([[0.0], weight[last[:-1]]])
         some = -np.expm1(before - weight[last])
-        target = before - np.log1p(-some / 2)
+        target = before + rounded(-np.log1p(-some / 2))
         after = np.minimum(np.searchsorted(weight, target), last)
         lower = np.where(after > 0, weight[after - 1], 0.0)
         first = last - self._sizes + 1
@@ -77,7 +77,7 @@ class Pools:
             return
         ready = ready[np.lexsort((-chance[ready], kind[ready]))]
         mine, of = chance[ready], kind[ready]
-        weight = np.maximum(-np.log1p(-mine), _HALF / self._most)
+        weight = np.maximum(rounded(-np.log1p(-mine)), _HALF / self._most)
         weight = np.where(mine > _ALONE, _HALF, weight)
         total = np.cumsum(weight)
         fresh = np.concatenate([[True], of[1:] != of[:-1]])

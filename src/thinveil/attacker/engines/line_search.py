@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import rounded
 from thinveil.language.queries import Codes, Flags, Floats
 
 KINDS: Final = 24
@@ -35,7 +36,7 @@ class Calibration:
         self._seen = np.zeros((kinds, _CELLS))
 
     def _cell(self, chance: Floats) -> Codes:
-        logit = np.log(chance / (1 - chance))
+        logit = rounded(np.log(chance / (1 - chance)))
         return np.clip((logit + 14) * (_CELLS / 18), 0, _CELLS - 1).astype(np.int64)
 
     def corrected(self, kind: Codes, chance: Floats) -> Floats:
@@ -127,9 +128,9 @@ class Frontiers(ABC):
         stop = np.where(known, self.high[rows], self.end[rows])
         a, b = self.hits[rows], self.trials[rows]
         whole = np.maximum(self.mass(rows, low, stop), 1e-12)
-        some = -np.expm1(-a * np.log1p(whole / b))
+        some = rounded(-np.expm1(-a * np.log1p(whole / b)))
         part = np.where(known, some / 2, 0.5)
-        target = np.minimum(b * np.expm1(-np.log1p(-part) / a), whole)
+        target = np.minimum(rounded(b * np.expm1(-np.log1p(-part) / a)), whole)
         last = np.where(known, stop - 1, stop)
         cut = np.minimum(np.maximum(self.reach(rows, low, target), low + 1), last)
         after = np.minimum(cut + 1, last)
@@ -148,8 +149,7 @@ class Frontiers(ABC):
         return rows
 
     def _chance(self, rows: Codes, low: Codes, cut: Codes, a: Floats, b: Floats) -> Floats:
-        chance: Floats = -np.expm1(-a * np.log1p(self.mass(rows, low, cut) / b))
-        return chance
+        return rounded(-np.expm1(-a * np.log1p(self.mass(rows, low, cut) / b)))
 
     def told(self, rows: Codes, some: Flags, every: Flags) -> Codes:
         """Take in answers; return the lines that are not over, with their next questions.

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import grown
+from thinveil.attacker.beliefs.arrays import grown, rounded
 from thinveil.attacker.beliefs.beta_binomial import Spread
 from thinveil.attacker.beliefs.count_bins import WideCounts
 from thinveil.attacker.beliefs.count_zones import Counts
@@ -78,7 +78,7 @@ class Splits(ABC):
             if (low > high).any():
                 raise contradiction()
             self.cut[nodes] = cut
-            self.chance[nodes] = np.clip(chance, _EDGE, 1 - _EDGE)
+            self.chance[nodes] = rounded(np.clip(chance, _EDGE, 1 - _EDGE))
             known = low == high
             self._dispatch(nodes[~known], low[~known], high[~known])
             owner, first, end, size, lean = self._children(nodes[known], low[known])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import rounded
 from thinveil.attacker.engines.windows.lists import (
     SLOTS,
     Array,
@@ -32,7 +33,7 @@ FLOOR = 1e-9  # no hypothesis is too unlikely to be told apart from others, what
 NOTHING = 1e-10  # an outcome this unlikely is no outcome: less than FLOOR, shared by few
 FINE = 4096
 STEP = np.arange(FINE + 2) / FINE
-ENTROPY = np.concatenate([[0.0], -STEP[1:-1] * np.log2(STEP[1:-1]), [0.0]])
+ENTROPY = rounded(np.concatenate([[0.0], -STEP[1:-1] * np.log2(STEP[1:-1]), [0.0]]))
 """-p log2 p at multiples of 1 / FINE, with a spare end."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import spans
+from thinveil.attacker.beliefs.arrays import rounded, spans
 from thinveil.attacker.engines.windows.lists import Task
 from thinveil.language.queries import Codes, Floats
 
@@ -158,7 +158,9 @@ class Nodes:
             self._certain(np.array([start]), np.array([total]))
             return
         rows = self._pmf[start:stop]
-        mean = np.cumsum(np.minimum(rows @ np.arange(MOST + 1.0), rows @ np.arange(MOST, -1.0, -1)))
+        values = np.arange(MOST + 1.0)  # no matrix product: it may add up in any order
+        mean = np.minimum((rows * values).sum(1), (rows * values[::-1]).sum(1))
+        mean = np.cumsum(rounded(mean))
         mid = start + int(np.clip(np.searchsorted(mean, mean[-1] / 2) + 1, 1, stop - start - 1))
         while True:
             left = int(most[: mid - start].sum())

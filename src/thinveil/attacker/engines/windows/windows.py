@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thinveil.attacker.beliefs.arrays import spans, summed
+from thinveil.attacker.beliefs.arrays import rounded, spans, summed
 from thinveil.attacker.engines.windows.lists import SLOTS, Lists, Task, Told
 from thinveil.attacker.engines.windows.nodes import MOST, Nodes
 from thinveil.attacker.terms import Rules, contradiction
@@ -104,8 +104,8 @@ class Windows:
         """About how many more variables the windows could take beyond what is queued."""
         bits = np.minimum(np.log2(self._states / self._lists.size), SLOTS - self._bits())
         queued = float(np.log2(self._nodes.columns["most"][self._nodes.queue] + 1).sum())
-        spare = float(np.maximum(bits, 0).sum()) - queued
-        return max(0, int(spare / self._nodes.cost) - self._nodes.waiting)
+        spare = np.array([(float(np.maximum(bits, 0).sum()) - queued) / self._nodes.cost])
+        return max(0, int(rounded(spare)[0]) - self._nodes.waiting)
 
     @property
     def busy(self) -> bool:
