@@ -72,10 +72,11 @@ def masses(law: Law, edges: Floats, bit: bool, scale: float, post: Post) -> Floa
 
     if post != "none":
         return density(edges)
-    grid = np.linspace(edges[:-1], edges[1:], 2001)
+    steps = max(4, 20_000 // len(edges))
+    grid = np.linspace(edges[:-1], edges[1:], steps + 1)
     # a trapezoid rule over each interval; the kink of a law at its bit costs next to nothing
     inner = density(grid)
-    found: Floats = (inner.sum(axis=0) - (inner[0] + inner[-1]) / 2) * np.diff(edges) / 2000
+    found: Floats = (inner.sum(axis=0) - (inner[0] + inner[-1]) / 2) * np.diff(edges) / steps
     return found
 
 

@@ -76,7 +76,7 @@ def _check_promise(claim: Claim, records: int, loss: float) -> None:
             for p, q in ((one, other), (other, one)):
                 worse = float(np.maximum(p - np.exp(loss) * q, 0).sum())
                 ensure(
-                    worse <= exact + 1e-6,
+                    worse <= exact + 1e-5,
                     f"{claim.name} says it is a control, but neighbouring counts differ by more "
                     f"than epsilon {loss:g}: of {records} records, at the threshold {threshold}",
                 )
