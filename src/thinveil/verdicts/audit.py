@@ -44,8 +44,7 @@ from thinveil.verdicts.verdict import Verdict
 _log = logging.getLogger(__name__)
 
 
-# more than seven parameters: all but one are keywords of the public interface, seldom given
-def audit(
+def audit(  # noqa: PLR0913, keywords of the public interface
     source: Any = None,
     *,
     schema: Schema | None = None,
