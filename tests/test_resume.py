@@ -391,6 +391,27 @@ def test_a_cap_ends_a_run_early_and_keeps_what_was_found(tmp_path: Path) -> None
     assert float(verdict.run.spent) <= 1e-9
 
 
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("unprotected", "sensitivity=Insensitive(), noise='none'"),
+        ("idp", "sensitivity=KLocal(k=1), noise='laplace'"),
+        ("bdp", "sensitivity=Bootstrap(), noise='laplace'"),
+        ("dp-laplace", "sensitivity=Global(), noise='laplace'"),
+        ("dp-smooth", "sensitivity=Smooth(), noise='cauchy'"),
+    ],
+)
+def test_fingerprints_are_those_of_the_first_release(name: str, parts: str) -> None:
+    schema = Schema((Grid("a", lower=0, upper=9), Categories("c", ("x", "y"))))
+    curator = Curator(Dataset(schema, np.array([[0, 0], [1, 1]] * 2)), claim_named(name))
+    assert fingerprint(curator) == (
+        f"{curator.fingerprint} PublicFacts(records=4, schema=Schema(attributes=(Grid(name='a', "
+        "kind='integer', step=Decimal('1'), lower=0, upper=9, missing=False), Categories(name='c', "
+        f"values=('x', 'y'), missing=False))), claim=Claim(name='{name}', {parts}, "
+        "universe='unbounded', offset=0.0, post='none', sampler='own'))"
+    )
+
+
 def test_a_transcript_in_memory_and_in_a_file_are_the_same(tmp_path: Path) -> None:
     header = Header(fingerprint(curator_for("idp")), {"k": 1}, "run")
     kept, filed = Transcript(header), Transcript(header, tmp_path / "filed")

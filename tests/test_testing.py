@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import thinveil
+from services import served
+from thinveil.auditing.http import HttpTarget
 from thinveil.errors import QueryError
 from thinveil.language.claims import MECHANISMS, Claim, Global, KLocal, claim_named
 from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace
@@ -43,6 +45,15 @@ def test_mechanisms_with_other_noise_conform(name, noise):
 )
 def test_our_curators_conform(name):
     check_target(thinveil.Curator(thinveil.people(9), claim_named(name)))
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize("name", ["unprotected", "idp", "idp-noisy", "bdp"])
+def test_targets_over_http_conform(tmp_path, name, arrow):
+    with served(thinveil.people(9), claim_named(name), tmp_path) as service:
+        target = HttpTarget(service.url, service.tokens["analyst"], arrow=arrow)
+        check_target(target)
+        target.close()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Sensitivities are those of the threshold query "is c > b?" (the zones of docs/me
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -79,6 +79,12 @@ class Claim:
             raise UsageError(f"{self.name}: without noise there is nothing to offset or to round")
         if self.noise is not None and self.noise.discrete and self.post == "none":
             object.__setattr__(self, "post", "integer")
+
+    def __repr__(self) -> str:
+        # as fingerprints in transcripts have it, since before a law was a value
+        said = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        said["noise"] = "none" if self.noise is None else self.noise
+        return f"Claim({', '.join(f'{name}={value!r}' for name, value in said.items())})"
 
     def law(
         self,
