@@ -15,18 +15,16 @@ from thinveil.errors import EpsilonError, UsageError
 from thinveil.language.claims import reduce_group
 from thinveil.paper.theory.definitions import (
     bdp_loss,
+    diagnose,
     dp_loss,
     group_idp_loss,
     group_pairs,
     original_losses,
-    satisfies_bdp,
-    satisfies_dp,
-    satisfies_group_idp,
+    person_loss,
     satisfies_original,
     worst_loss,
 )
 from thinveil.paper.theory.functions import Count, Histogram, Median, Threshold, Total
-from thinveil.paper.theory.instances import diagnose, person_loss
 from thinveil.paper.theory.laplace import KLaplace, Noisy, cauchy_loss, laplace, laplace_loss
 from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss, bound
 from thinveil.paper.theory.mechanisms import (
@@ -50,6 +48,18 @@ LN2 = Loss(Fraction(2))
 
 def positive(record: int) -> bool:
     return record > 0
+
+
+def satisfies_dp(mechanism, world, epsilon) -> bool:
+    return dp_loss(mechanism, world) <= bound(epsilon)
+
+
+def satisfies_group_idp(mechanism, world, data, epsilon, k=1) -> bool:
+    return group_idp_loss(mechanism, world, data, k) <= bound(epsilon)
+
+
+def satisfies_bdp(mechanism, world, data, epsilon) -> bool:
+    return bdp_loss(mechanism, world, data) <= bound(epsilon)
 
 
 # ---- losses

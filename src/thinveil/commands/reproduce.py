@@ -128,7 +128,7 @@ def _measured(
 
 def _agreement(rows: Sequence[Row]) -> str:
     """Say that all figures agree, and in which sense the simulated ones do."""
-    chance = sum(isinstance(row, detector.SimulatedRow) for row in rows)
+    chance = sum(row.allowed is not None for row in rows)
     within = (
         f" ({chance} simulated ones within five standard errors; those marked ours or with an "
         "erratum are of our notes)"

@@ -11,7 +11,7 @@ ORDER: Final = (
 """The published order of attributes: by distinct values in the data (erratum 11)."""
 
 LINKING: Final = ("age", "marital", "education", "job", "housing")
-"""The attributes that identify a person in the targeted experiment."""
+"""The attributes that identify a person in the targeted experiment (Section 6.3)."""
 
 
 def _by_name(*figures: int) -> dict[str, int]:
@@ -25,18 +25,19 @@ COLUMNS: Final = {
     False: _by_name(61, 56, 54, 55, 81, 84, 96, 99, 297, 296, 776, 955, 1144, 1851, 14440,
                     42547, 238309),
 }
-"""Queries for each attribute by itself, protected and unprotected."""
+"""Queries for each attribute by itself, protected and unprotected (Section 6.4.1)."""
 
 DATASET_BY_ATTRIBUTE: Final = _by_name(
     62, 96, 158, 292, 665, 1629, 3152, 7758, 33384, 77880, 221160, 547697, 407265, 529889,
     1011120, 1096583, 1480146,
 )
-"""Queries for each attribute in the full reconstruction, protected."""
+"""Queries for each attribute in the full reconstruction, protected (Section 6.4.2)."""
 
 DISTINCT: Final = _by_name(2, 2, 2, 2, 3, 3, 4, 4, 12, 12, 31, 41, 48, 77, 559, 1573, 7168)
 """Distinct values of each attribute: the horizontal axis of the published figure."""
 # fmt: on
 
+# Sections 6.4.2 (the whole table), 6.3 (people, balance) and 6.2 (membership).
 DATASET: Final = {True: 5_418_936, False: 5_200_591}
 PER_PERSON: Final = {True: 119.9, False: 115.0}
 PER_ELEMENT: Final = {True: 7.1, False: 6.8}
@@ -57,9 +58,10 @@ MEMBERSHIP: Final = {True: 2, False: 1}
 
 PSI_SIMULATIONS: Final = 2_000_000
 PSI: Final = {10: 1_606_049, 100: 1_976_433, 1000: 2_000_000}
-"""For each m, how many of the simulations psi_m decided rightly."""
+"""For each m, how many of the simulations psi_m decided rightly (Section 5.1)."""
 
-# Figures of our notes: percent and the digits that it is rounded to, for each m.
+# Not in the paper, which has neither the errata nor our tests: for each m, percent and the digits
+# that it is rounded to.
 PSI_AS_PRINTED: Final = {10: (82.1, 1), 100: (98.95, 2)}
 BACKWARDS: Final = (19.7, 1)
 MEAN_MAGNITUDE: Final = {10: (86.1, 1), 100: (99.97, 2)}

@@ -14,9 +14,10 @@ class Row:
         experiment: Which experiment it belongs to.
         name: What is counted.
         protected: Whether the mechanism was on; None where that does not matter.
-        published: The figure in the paper, or in its notes of record.
+        published: The figure in the paper, or among those of `figures` that it lacks.
         measured: Ours, rounded as the published one is.
         unrounded: Ours before rounding, where the published figure is rounded.
+        allowed: How far off it may be, where it is simulated.
     """
 
     experiment: str
@@ -25,11 +26,14 @@ class Row:
     published: Any
     measured: Any
     unrounded: float | None = None
+    allowed: float | None = None
 
     @property
     def agrees(self) -> bool:
-        """Whether ours equals the published figure exactly."""
-        return bool(self.published == self.measured)
+        """Whether ours equals the published figure, up to what chance explains of a simulation."""
+        if self.allowed is None:
+            return bool(self.published == self.measured)
+        return bool(abs(self.published - self.measured) <= self.allowed)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the row as plain JSON values."""
@@ -41,7 +45,8 @@ class Row:
             "measured": self.measured,
             "agrees": self.agrees,
         }
-        return plain if self.unrounded is None else {**plain, "unrounded": self.unrounded}
+        more = {"unrounded": self.unrounded, "allowed": self.allowed}
+        return plain | {name: value for name, value in more.items() if value is not None}
 
 
 class Sheet(list[Row]):
@@ -64,7 +69,8 @@ class Sheet(list[Row]):
         published: Any,
         measured: Any,
         digits: int | None = None,
+        allowed: float | None = None,
     ) -> None:
         """Add a figure; where the published one is rounded, to how many digits it is."""
-        ours = (measured,) if digits is None else (round(measured, digits), measured)
-        self.append(Row(self.experiment, name, protected, published, *ours))
+        ours, exact = (measured, None) if digits is None else (round(measured, digits), measured)
+        self.append(Row(self.experiment, name, protected, published, ours, exact, allowed))

@@ -1,4 +1,4 @@
-"""Simulates noise and puts it to the tests of `attacker.detection`.
+"""Simulates noise and puts it to the tests of `attacker.evidence.noise_tests`.
 
 Half of the simulations draw Laplace(1) and half Laplace(2): a mechanism with an offset of
 1, its answers in units of 1/epsilon, where the true bit (1e-10 of a unit) is left out.
@@ -23,8 +23,6 @@ from thinveil.errors import UsageError
 from thinveil.language.queries import About, Codes, Flags, Floats
 from thinveil.paper import figures as paper
 from thinveil.paper.wald import Sequential
-
-SIMULATIONS: Final = paper.PSI_SIMULATIONS
 
 _CURVE: Final = (2, 3, 5, 20, 30, 50, 200, 300, 500)  # further m, for the figure only
 _CURVE_SHARE: Final = 10
@@ -53,11 +51,8 @@ class Score:
 class Walks:
     """How many answers the sequential test used, for one wanted error and kind of noise.
 
-    Args:
-        wanted: The wanted error.
-        noisier: Which kind of noise was drawn.
-        wrong: How many runs decided for the other kind.
-        lengths: At place j, how many runs used j answers.
+    So many runs decided wrongly, for the other kind. At place j of `lengths` stands how many runs
+    used j answers.
     """
 
     wanted: float
@@ -123,84 +118,65 @@ _TESTS: Final[dict[str, Callable[[Floats], Flags]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Fixed:
-    """A task: so many simulations of m answers, put to every test."""
+class _Task:
+    """Simulations of one kind of noise, with a random stream of their own.
 
-    repeats: int
+    Each is m answers that are put to every test, or a run of the sequential test for a wanted
+    error; `of` is the one or the other.
+    """
+
+    of: float
     noisier: bool
-    simulations: int
+    many: int
     stream: tuple[int, ...]
 
     @property
     def answers(self) -> int:
-        return self.simulations * self.repeats
-
-    @property
-    def key(self) -> tuple[float, bool]:
-        return self.repeats, self.noisier
+        """How many answers are drawn, about."""
+        each = self.of if self.of >= 1 else Sequential(self.of).expected(self.noisier)
+        return round(self.many * each)
 
     def run(self) -> Codes:
-        """Count simulations (first) and how often each test is right (the rest)."""
-        rng = np.random.Generator(np.random.SFC64(self.stream))
-        right = np.zeros(len(_TESTS), np.int64)
-        rows = max(1, _BLOCK // self.repeats)
-        for start in range(0, self.simulations, rows):
-            answers = laplace(rng, (min(rows, self.simulations - start), self.repeats))
-            if self.noisier:
-                answers *= 2
-            flags = [decide(answers) for decide in _TESTS.values()]
-            right += [np.count_nonzero(each == self.noisier) for each in flags]
-        return np.concatenate([[self.simulations], right])
-
-
-@dataclass(frozen=True, slots=True)
-class _Walking:
-    """A task: so many runs of the sequential test."""
-
-    wanted: float
-    noisier: bool
-    runs: int
-    stream: tuple[int, ...]
-
-    @property
-    def answers(self) -> int:
-        return round(self.runs * Sequential(self.wanted).expected(self.noisier))
-
-    @property
-    def key(self) -> tuple[float, bool]:
-        return self.wanted, self.noisier
-
-    def run(self) -> Codes:
-        """Count wrong runs (first) and the runs of each length (the rest)."""
+        """Count as `_right` or `_lengths` does."""
         rng = np.random.Generator(np.random.SFC64(self.stream))
         scale = 2.0 if self.noisier else 1.0
-        ended = Sequential(self.wanted).run(
-            self.runs, lambda rows: scale * laplace(rng, (len(rows), _CHUNK)), 1.0
-        )
+
+        def draw(rows: int, repeats: int) -> Floats:
+            return scale * laplace(rng, (rows, repeats))
+
+        return self._right(draw) if self.of >= 1 else self._lengths(draw)
+
+    def _right(self, draw: Callable[[int, int], Floats]) -> Codes:
+        """Count simulations (first) and how often each test is right (the rest)."""
+        repeats = int(self.of)
+        right = np.zeros(len(_TESTS), np.int64)
+        for rows in _shares(self.many, max(1, _BLOCK // repeats)):
+            answers = draw(rows, repeats)
+            flags = [decide(answers) for decide in _TESTS.values()]
+            right += [np.count_nonzero(each == self.noisier) for each in flags]
+        return np.concatenate([[self.many], right])
+
+    def _lengths(self, draw: Callable[[int, int], Floats]) -> Codes:
+        """Count wrong runs (first) and the runs of each length (the rest)."""
+        ended = Sequential(self.of).run(self.many, lambda rows: draw(len(rows), _CHUNK), 1.0)
         wrong = np.count_nonzero(ended.noisier != self.noisier)
         return np.concatenate([[wrong], np.bincount(ended.used)])
 
 
-_Task = _Fixed | _Walking
-
-
 def _tasks(simulations: int, seed: int) -> list[_Task]:
-    """Cut the work into tasks, each with a random stream of its own."""
+    """Cut the work into tasks."""
     half = simulations // 2
     sizes = dict.fromkeys(paper.PSI, half) | dict.fromkeys(_CURVE, half // _CURVE_SHARE)
-    tasks: list[_Task] = []
-    for noisier in (False, True):
-        for repeats, size in sizes.items():
-            for number, many in enumerate(_shares(size, max(1, _TASK // repeats))):
-                tasks.append(
-                    _Fixed(repeats, noisier, many, (seed, 0, repeats, int(noisier), number))
-                )
-        for place, wanted in enumerate(paper.SEQUENTIAL):
-            for number, many in enumerate(_shares(half, _RUNS)):
-                tasks.append(
-                    _Walking(wanted, noisier, many, (seed, 1, place, int(noisier), number))
-                )
-    return tasks
+    work = [
+        *((m, size, max(1, _TASK // m), (0, m)) for m, size in sizes.items()),
+        *((wanted, half, _RUNS, (1, place)) for place, wanted in enumerate(paper.SEQUENTIAL)),
+    ]
+    return [
+        _Task(of, noisier, many, (seed, *stream, int(noisier), number))
+        for noisier in (False, True)
+        for of, size, most, stream in work
+        for number, many in enumerate(_shares(size, most))
+    ]
 
 
 def _shares(size: int, most: int) -> list[int]:
@@ -210,16 +186,13 @@ def _shares(size: int, most: int) -> list[int]:
 def measure(
     observer: Observer = lambda meter, about: None,
     seed: int = 0,
-    simulations: int = SIMULATIONS,
+    simulations: int = paper.PSI_SIMULATIONS,
     threads: int | None = None,
 ) -> Measured:
-    """Simulate everything; same seed, same result.
+    """Run so many simulations for each m, half of each kind of noise; same seed, same result.
 
-    Args:
-        observer: Called after each task with the number of answers drawn.
-        seed: The seed of all noise.
-        simulations: How many simulations for each m, half of each kind of noise.
-        threads: How many tasks run side by side; as many as there are processors unless given.
+    As many tasks run side by side as there are processors unless given; after each of them the
+    observer is told the number of answers drawn.
     """
     if not 0 <= seed < 2**128:
         raise UsageError("the seed must be a whole number from 0 to 2^128 - 1")
@@ -230,7 +203,8 @@ def measure(
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
     try:
         for task, counts in zip(tasks, pool.map(lambda task: task.run(), tasks), strict=True):
-            counted[task.key] = _added(counted.get(task.key), counts)
+            key = task.of, task.noisier
+            counted[key] = _added(counted.get(key, counts[:0]), counts)
             meter.queries += task.answers
             observer(meter, About("telling noise from noise", meter.queries / total))
     finally:
@@ -249,11 +223,9 @@ def measure(
     return Measured(tuple(scores), tuple(walks))
 
 
-def _added(left: Codes | None, right: Codes) -> Codes:
-    """Add counts of which the longer one may have more places."""
-    if left is None:
-        return right
-    longer, shorter = (left, right) if len(left) > len(right) else (right, left)
-    both = longer.copy()
-    both[: len(shorter)] += shorter
+def _added(left: Codes, right: Codes) -> Codes:
+    """Add counts of which either may have more places."""
+    both = np.zeros(max(len(left), len(right)), np.int64)
+    both[: len(left)] += left
+    both[: len(right)] += right
     return both

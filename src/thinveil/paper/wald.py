@@ -70,15 +70,9 @@ class Sequential:
         return np.abs(evidence) >= self.boundary
 
     def walk(self, evidence: Floats, answers: Floats, epsilon: float) -> tuple[Floats, Codes]:
-        """Add answers to open rows, one after the other, up to where each row is settled.
+        """Add the next answers to the evidence of open rows, up to where each row is settled.
 
-        Args:
-            evidence: What each row has gathered so far, inside the boundaries.
-            answers: The next answers, one row each.
-            epsilon: The loss of each answer.
-
-        Returns:
-            The evidence of each row where it stopped, and how many answers it used.
+        Returns the evidence of each row where it stopped, and how many answers it used.
         """
         path = self.evidence(answers, epsilon)
         path[:, 0] += evidence
@@ -88,13 +82,7 @@ class Sequential:
         return path[np.arange(len(path)), last], last + 1
 
     def run(self, rows: int, draw: Callable[[Codes], Floats], epsilon: float) -> Settled:
-        """Ask for more answers, a chunk at a time, until every row is settled.
-
-        Args:
-            rows: How many questions there are.
-            draw: Given the numbers of the open rows, returns the next answers of each.
-            epsilon: The loss of each answer.
-        """
+        """Draw more answers of the open rows, by their numbers, until every row is settled."""
         evidence = np.zeros(rows)
         used = np.zeros(rows, np.int64)
         still = np.arange(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -34,15 +34,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One result: what it is about, a table that was computed, and what the table says.
+    """One result: what it asks, whence, a table that was computed, and what to remember.
 
-    Args:
-        name: A short name for the result in JSON.
-        title: What the chapter asks.
-        cites: The definitions and lemmas of the paper, and the errata, by name.
-        headings: Of the columns.
-        rows: The table: numbers, losses, data sets and words.
-        sentence: What to remember.
+    It cites the definitions and lemmas of the paper, and the errata, by name. Cells are numbers,
+    losses, data sets and words.
     """
 
     name: str
@@ -72,17 +67,13 @@ def positive(record: Any) -> bool:
 class Setting:
     """Where the tour takes place: records are numbers from 0 up.
 
-    Args:
-        world: All data sets.
-        k: The group size of Group IDP.
-        seed: Of the few noisy answers that are drawn.
-        epsilon: What mechanisms with noise claim to lose.
+    The seed is that of the few noisy answers that are drawn, epsilon what noise claims to lose.
     """
 
     world: World
     k: int = 2
     seed: int = 0
-    epsilon: Fraction = field(default=Fraction(1, 2))
+    epsilon: Fraction = Fraction(1, 2)
 
     def __post_init__(self) -> None:
         check_group(self.k)
@@ -129,15 +120,14 @@ class Setting:
 
     def functions(self) -> dict[str, Function]:
         """Return the functions of the tour by name."""
-        functions: dict[str, Function] = {
-            "table size": TableSize(),
-            "count of those > 0": Count(positive),
-            "sum": Total(0, self.top),
-            "median": Median(0, self.top),
-            "histogram": Histogram(self.world.domain),
-            f"is the count > {self.count}?": Threshold(positive, self.count),
+        return {
+            "table size": Remembered(TableSize()),
+            "count of those > 0": Remembered(Count(positive)),
+            "sum": Remembered(Total(0, self.top)),
+            "median": Remembered(Median(0, self.top)),
+            "histogram": Remembered(Histogram(self.world.domain)),
+            f"is the count > {self.count}?": Remembered(Threshold(positive, self.count)),
         }
-        return {name: Remembered(function) for name, function in functions.items()}
 
 
 def group_name(k: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from thinveil.errors import UsageError
 from thinveil.paper.theory.losses import NOTHING, Bound, Loss, bound
@@ -67,18 +68,6 @@ def original_losses(mechanism: Mechanism, world: World, data: Data, k: int) -> t
     )
 
 
-def satisfies_dp(mechanism: Mechanism, world: World, epsilon: Bound) -> bool:
-    """Tell whether a mechanism satisfies epsilon-differential privacy."""
-    return dp_loss(mechanism, world) <= bound(epsilon)
-
-
-def satisfies_group_idp(
-    mechanism: Mechanism, world: World, data: Data, epsilon: Bound, k: int = 1
-) -> bool:
-    """Tell whether it satisfies (epsilon, k)-Group IDP; k = 1 is epsilon-IDP."""
-    return group_idp_loss(mechanism, world, data, k) <= bound(epsilon)
-
-
 def satisfies_original(
     mechanism: Mechanism, world: World, data: Data, epsilons: Sequence[Bound]
 ) -> bool:
@@ -90,6 +79,43 @@ def satisfies_original(
     return all(loss <= most for loss, most in zip(losses, allowed, strict=True))
 
 
-def satisfies_bdp(mechanism: Mechanism, world: World, data: Data, epsilon: Bound) -> bool:
-    """Tell whether it satisfies epsilon-bootstrap differential privacy given a data set."""
-    return bdp_loss(mechanism, world, data) <= bound(epsilon)
+# The loss on the actual data set, as a diagnostic after the fact. The paper's related work (Charest
+# and Hou; Redberg and Wang) takes a differentially private mechanism and asks what it loses at the
+# data it ran on. Nothing is wrong with asking. But the figure depends on the data: it is
+# confidential, and no reason to add less noise.
+
+
+def person_loss(mechanism: Mechanism, world: World, data: Data, place: int) -> Loss:
+    """Return the loss of one person at a data set: only their record may be another one."""
+    world.expect(data)
+    others = [(*data[:place], record, *data[place + 1 :]) for record in world.domain]
+    return worst_loss(
+        mechanism, (pair for other in others for pair in ((data, other), (other, data)))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a mechanism loses in general (DP), at one data set (IDP), and for each person in it.
+
+    Beside it the smallest loss at any data set, and how many data sets reach the general one.
+    """
+
+    general: Loss
+    actual: Loss
+    people: tuple[Loss, ...]
+    smallest: Loss
+    reaching: int
+
+
+def diagnose(mechanism: Mechanism, world: World, data: Data) -> Diagnosis:
+    """Return the per-instance privacy loss of a mechanism beside its general one."""
+    general = dp_loss(mechanism, world)
+    everywhere = [group_idp_loss(mechanism, world, each) for each in world]
+    return Diagnosis(
+        general,
+        group_idp_loss(mechanism, world, data),
+        tuple(person_loss(mechanism, world, data, place) for place in range(world.size)),
+        min(everywhere),
+        sum(loss == general for loss in everywhere),
+    )

@@ -12,8 +12,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from thinveil.errors import UsageError
 from thinveil.paper.theory.definitions import group_pairs, worst_loss
@@ -40,8 +41,7 @@ def bdp_pairs(world: World) -> NPairs:
     known: dict[frozenset[Record], Pairs] = {}
 
     def pairs(data: Data) -> Pairs:
-        present = frozenset(data)
-        if present not in known:
+        if (present := frozenset(data)) not in known:
             known[present] = frozenset(world.bootstrap_pairs(data))
         return known[present]
 
@@ -98,13 +98,7 @@ def always(mechanism: Mechanism) -> Chooser:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Whether a chooser satisfies the definition for every data set of a world.
-
-    Args:
-        worst: The largest loss over all data sets.
-        at: A data set at which it occurs.
-        allowed: The epsilon of the definition.
-    """
+    """The largest loss of a chooser over all data sets, where it occurs, and what is allowed."""
 
     worst: Loss
     at: Data
@@ -119,16 +113,12 @@ class Checked:
 def check(world: World, npairs: NPairs, hint: Hint, chooser: Chooser, epsilon: Bound) -> Checked:
     """Check Definition Empirical Neighbors: every data set as the actual one, all its pairs."""
     allowed = bound(epsilon)
-    chosen: dict[Hashable, Mechanism] = {}
-    known: dict[tuple[Hashable, Pairs], Loss] = {}
+    chosen = cache(chooser)
+    lost = cache(lambda seen, pairs: worst_loss(chosen(seen), pairs))
     worst, at = NOTHING, next(iter(world))
     for data in world:
-        seen, pairs = hint(data), npairs(data)
-        if seen not in chosen:
-            chosen[seen] = chooser(seen)
-        if (seen, pairs) not in known:
-            known[seen, pairs] = worst_loss(chosen[seen], pairs)
-        if worst < (loss := known[seen, pairs]):
+        loss = lost(hint(data), npairs(data))
+        if worst < loss:
             worst, at = loss, data
     return Checked(worst, at, allowed)
 
@@ -148,10 +138,9 @@ def recover(pairs: Iterable[Pair]) -> Data | None:
     >>> recover(idp_pairs(World((0, 1), 2))((0, 1)))
     (0, 1)
     """
-    common: set[Data] | None = None
-    for pair in pairs:
-        common = set(pair) if common is None else common & set(pair)
-    return common.pop() if common is not None and len(common) == 1 else None
+    each = [set(pair) for pair in pairs]
+    common = set.intersection(*each) if each else set()
+    return common.pop() if len(common) == 1 else None
 
 
 def records_in(pairs: Iterable[Pair]) -> frozenset[Record]:
@@ -164,9 +153,12 @@ def records_in(pairs: Iterable[Pair]) -> frozenset[Record]:
 
 def unlabelled(pairs: Iterable[Pair]) -> Pairs:
     """Forget whose record is whose: pairs of data sets as multisets (erratum 13)."""
-    return frozenset(
-        (tuple(sorted(first, key=repr)), tuple(sorted(second, key=repr))) for first, second in pairs
-    )
+    return frozenset((multiset(first), multiset(second)) for first, second in pairs)
+
+
+def multiset(data: Data) -> Data:
+    """Return a data set in an order that depends on its records alone."""
+    return tuple(sorted(data, key=repr))
 
 
 # ---- the empty hint
@@ -176,12 +168,8 @@ def unlabelled(pairs: Iterable[Pair]) -> Pairs:
 class Coverage:
     """The union of NPairs over all data sets, beside the pairs of differential privacy.
 
-    With the empty hint one mechanism must protect this union.
-
-    Args:
-        covered: Pairs of dp-neighbours in the union.
-        missing: Pairs of dp-neighbours outside it.
-        extra: Pairs in it that are no dp-neighbours.
+    With the empty hint one mechanism must protect this union: pairs of dp-neighbours in it are
+    covered, those outside it missing; what else is in it is extra.
     """
 
     covered: Pairs
@@ -199,10 +187,6 @@ def coverage(world: World, npairs: NPairs) -> Coverage:
     union = frozenset[Pair]().union(*{npairs(data) for data in world})
     neighbours = frozenset(world.pairs())
     return Coverage(union & neighbours, neighbours - union, union - neighbours)
-
-
-STEP: Final = Fraction(2)
-"""The ratio that the witness below allows itself between protected neighbours: e^epsilon."""
 
 
 def loophole(world: World, found: Coverage) -> Finite:
@@ -230,7 +214,7 @@ def loophole(world: World, found: Coverage) -> Finite:
                 queue.append(other)
 
     def law(data: Data) -> Law:
-        telling = 1 / (1 + STEP) / STEP ** steps[data] if data in steps else Fraction(0)
+        telling = Fraction(1, 3 * 2 ** steps[data]) if data in steps else Fraction(0)
         return {"telling": telling, "silent": 1 - telling}
 
     return tabulate(world, law)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 from thinveil.errors import UsageError
@@ -71,9 +72,7 @@ class TableSize:
 class Count:
     """How many records satisfy a predicate.
 
-    Args:
-        predicate: Tells for a record whether it is counted.
-        varies: Whether some possible record satisfies the predicate and some other does not.
+    It `varies` where some possible record satisfies it and some other does not.
     """
 
     predicate: Callable[[Any], bool]
@@ -81,13 +80,17 @@ class Count:
 
     def __call__(self, data: Records) -> Vector:
         """Return c."""
-        return (sum(map(bool, map(self.predicate, data))),)
+        return (_satisfying(self.predicate, data),)
 
     def k_local(self, data: Records, k: int) -> Number:
         """Return k, or less where neither k records count nor k do not."""
         check_group(k)
-        (count,) = self(data)
+        count = _satisfying(self.predicate, data)
         return min(k, max(count, len(data) - count)) if self.varies else 0
+
+
+def _satisfying(predicate: Callable[[Any], bool], data: Records) -> int:
+    return sum(map(bool, map(predicate, data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,64 +108,64 @@ class Threshold:
 
     def __call__(self, data: Records) -> Vector:
         """Return 1 if more than b records satisfy the predicate, else 0."""
-        return (int(self._count(data) > self.threshold),)
+        return (int(self._above(data) > 0),)
 
     def k_local(self, data: Records, k: int) -> Number:
         """Return 1 in the noisy zone, b - k < c <= b + k, of a query that is not trivial."""
         check_group(k)
-        above = self._count(data) - self.threshold
-        return int(self._answers_vary(data) and -k < above <= k)
+        return int(self._answers_vary(data) and -k < self._above(data) <= k)
 
     def bootstrap(self, data: Records) -> Number:
         """Return 1 if some but not all records satisfy the predicate (Lemma bdpattack).
 
         The lemma has b = 0; for a fixed size it holds for 0 <= b < n (erratum 9).
         """
-        return int(self._answers_vary(data) and 0 < self._count(data) < len(data))
+        count = self._above(data) + self.threshold
+        return int(self._answers_vary(data) and 0 < count < len(data))
 
     def smooth(self, data: Records, beta: float) -> float:
         """Return the smooth sensitivity: e^-beta for each record away from the flip."""
         if not self._answers_vary(data):
             return 0.0
-        above = self._count(data) - self.threshold
+        above = self._above(data)
         return math.exp(-beta * max(-above, above - 1, 0))
 
     def _answers_vary(self, data: Records) -> bool:
         return self.varies and 0 <= self.threshold < len(data)
 
-    def _count(self, data: Records) -> int:
-        return sum(map(bool, map(self.predicate, data)))
-
-
-def _check_bounds(lower: Number, upper: Number) -> None:
-    if not -math.inf < lower <= upper < math.inf:
-        raise UsageError("a bounded attribute needs two finite bounds, the lower one first")
-
-
-def _bounded(values: Records, lower: Number, upper: Number) -> list[Any]:
-    """Sort the values of an attribute, all of which must lie within its bounds."""
-    ordered = sorted(values)
-    if not ordered:
-        raise UsageError("a table without records has no such answer")
-    if not lower <= ordered[0] <= ordered[-1] <= upper:
-        raise UsageError("a value lies outside the bounds that the function was given")
-    return ordered
+    def _above(self, data: Records) -> int:
+        return _satisfying(self.predicate, data) - self.threshold
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
-    """The sum of an attribute with public bounds, both of which are possible values.
-
-    >>> Total(0, 10)([1, 2, 9]), Total(0, 10).k_local([1, 2, 9], 2)
-    ((12,), 17)
-    """
+class _Bounded:
+    """An attribute with public bounds, both of which are possible values."""
 
     lower: Number
     upper: Number
     attribute: Callable[[Any], Any] = itself
 
     def __post_init__(self) -> None:
-        _check_bounds(self.lower, self.upper)
+        if not -math.inf < self.lower <= self.upper < math.inf:
+            raise UsageError("a bounded attribute needs two finite bounds, the lower one first")
+
+    def _values(self, data: Records) -> list[Any]:
+        """Sort the values of the attribute, all of which must lie within its bounds."""
+        ordered = sorted(map(self.attribute, data))
+        if not ordered:
+            raise UsageError("a table without records has no such answer")
+        if not self.lower <= ordered[0] <= ordered[-1] <= self.upper:
+            raise UsageError("a value lies outside the bounds that the function was given")
+        return ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Total(_Bounded):
+    """The sum of an attribute with public bounds, both of which are possible values.
+
+    >>> Total(0, 10)([1, 2, 9]), Total(0, 10).k_local([1, 2, 9], 2)
+    ((12,), 17)
+    """
 
     def __call__(self, data: Records) -> Vector:
         """Return the sum."""
@@ -176,12 +179,9 @@ class Total:
         down: Number = sum(value - self.lower for value in values[-k:])
         return max(up, down)
 
-    def _values(self, data: Records) -> list[Any]:
-        return _bounded([self.attribute(record) for record in data], self.lower, self.upper)
-
 
 @dataclass(frozen=True, slots=True)
-class Median:
+class Median(_Bounded):
     """The median of an attribute with public bounds, both of which are possible values.
 
     Of an even number of values, the mean of the two in the middle.
@@ -189,13 +189,6 @@ class Median:
     >>> Median(0, 10).k_local([0, 0, 0, 0, 7], 1), Median(0, 10).k_local([0, 0, 0, 6, 7], 1)
     (Fraction(0, 1), Fraction(6, 1))
     """
-
-    lower: Number
-    upper: Number
-    attribute: Callable[[Any], Any] = itself
-
-    def __post_init__(self) -> None:
-        _check_bounds(self.lower, self.upper)
 
     def __call__(self, data: Records) -> Vector:
         """Return the median."""
@@ -210,9 +203,6 @@ class Median:
         down = _middle([self.lower] * many + values[: len(values) - many])
         middle = _middle(values)
         return max(up - middle, middle - down)
-
-    def _values(self, data: Records) -> list[Any]:
-        return _bounded([self.attribute(record) for record in data], self.lower, self.upper)
 
 
 def _middle(ordered: list[Any]) -> Fraction:
@@ -248,22 +238,16 @@ class Histogram:
         return 2 * min(k, len(data) - min(self(data)))
 
 
-@dataclass(frozen=True, slots=True)
 class Remembered:
     """A function that works out each answer about a small data set once."""
 
-    function: Function
-    _answers: dict[Records, Vector] = field(default_factory=dict, repr=False)
-    _moves: dict[tuple[Records, int], Number] = field(default_factory=dict, repr=False)
+    def __init__(self, function: Function) -> None:
+        self._answer, self._move = cache(function.__call__), cache(function.k_local)
 
     def __call__(self, data: Records) -> Vector:
         """Return the true answer."""
-        if data not in self._answers:
-            self._answers[data] = self.function(data)
-        return self._answers[data]
+        return self._answer(data)
 
     def k_local(self, data: Records, k: int) -> Number:
         """Return the closed form of the k-local sensitivity."""
-        if (data, k) not in self._moves:
-            self._moves[data, k] = self.function.k_local(data, k)
-        return self._moves[data, k]
+        return self._move(data, k)

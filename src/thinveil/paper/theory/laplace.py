@@ -10,31 +10,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from thinveil.errors import EpsilonError, UsageError
+from thinveil.errors import UsageError
+from thinveil.language.queries import Floats
 from thinveil.paper.theory.functions import Function, Number, Vector, vector
-from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss
+from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss, bound
 from thinveil.paper.theory.sensitivities import AnyFunction, l1
 from thinveil.paper.theory.worlds import Data, check_group
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-
-class Shape(Protocol):
-    """A shape of noise, as the max-divergence of two laws that have it.
-
-    Conforms: `laplace_loss`, `cauchy_loss`.
-    """
-
-    def __call__(
-        self, first: Vector, first_scale: Fraction, second: Vector, second_scale: Fraction
-    ) -> Loss:
-        """Return the loss between noise of two scales around two centres."""
-        ...
+Shape: TypeAlias = Callable[[Vector, Fraction, Vector, Fraction], Loss]
+"""A shape of noise, as the max-divergence of two laws that have it: `laplace_loss` or
+`cauchy_loss`, between noise around a centre at a scale and around another."""
 
 
 def laplace_loss(
@@ -56,12 +45,12 @@ def laplace_loss(
     if first_scale == second_scale:
         if first == second:
             return NOTHING
-        return Loss.of(Fraction(l1(first, second)) / second_scale) if second_scale else INFINITE
-    if first_scale == 0 or first_scale > second_scale:
+        if second_scale == 0:
+            return INFINITE
+    elif first_scale == 0 or first_scale > second_scale:
         return INFINITE
-    return Loss(
-        (second_scale / first_scale) ** len(first), Fraction(l1(first, second)) / second_scale
-    )
+    ratio = (second_scale / first_scale) ** len(first)
+    return Loss(ratio, Fraction(l1(first, second)) / second_scale)
 
 
 def cauchy_loss(
@@ -83,13 +72,7 @@ def cauchy_loss(
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """A function's answer plus independent noise on each of its numbers.
-
-    Args:
-        function: What is answered.
-        scale: The scale of the noise, for each data set the mechanism might run on.
-        shape: The shape of the noise.
-    """
+    """A function's answer plus independent noise on each number, at each data set's scale."""
 
     function: AnyFunction
     scale: Callable[[Any], Fraction]
@@ -97,12 +80,8 @@ class Noisy:
 
     def loss(self, first: Data, second: Data) -> Loss:
         """Return the max-divergence between two data sets."""
-        return self.shape(
-            vector(self.function(first)),
-            self.scale(first),
-            vector(self.function(second)),
-            self.scale(second),
-        )
+        one, other = vector(self.function(first)), vector(self.function(second))
+        return self.shape(one, self.scale(first), other, self.scale(second))
 
 
 def laplace(function: AnyFunction, sensitivity: Number, epsilon: Number) -> Noisy:
@@ -111,7 +90,7 @@ def laplace(function: AnyFunction, sensitivity: Number, epsilon: Number) -> Nois
     The global sensitivity makes it differentially private, the bootstrap sensitivity at the
     actual data set makes it the bootstrap Laplace mechanism.
     """
-    scale = Fraction(sensitivity) / _check_epsilon(epsilon)
+    scale = Fraction(sensitivity) / bound(epsilon).power
     return Noisy(function, lambda _: scale)
 
 
@@ -131,11 +110,11 @@ class KLaplace:
 
     def __post_init__(self) -> None:
         check_group(self.k)
-        _check_epsilon(self.epsilon)
+        bound(self.epsilon)
 
     def scale(self, data: Any) -> Fraction:
         """Return the scale of the noise on the actual table: its k-local sensitivity / epsilon."""
-        return Fraction(self.function.k_local(data, self.k)) / _check_epsilon(self.epsilon)
+        return Fraction(self.function.k_local(data, self.k)) / bound(self.epsilon).power
 
     def draw(self, data: Any, generator: np.random.Generator, repeats: int = 1) -> Floats:
         """Draw answers about the actual table, a row each; exact where the sensitivity is 0."""
@@ -158,9 +137,3 @@ class KLaplace:
         infinite, under every definition that protects that pair.
         """
         return Noisy(self.function, self.scale)
-
-
-def _check_epsilon(epsilon: Number) -> Fraction:
-    if not 0 < epsilon < math.inf:
-        raise EpsilonError(f"epsilon must be a number above zero, not {epsilon}")
-    return Fraction(epsilon)

@@ -7,11 +7,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
-from thinveil.paper.theory.chapters import Chapter, Setting, group_name, positive
+from thinveil.paper.theory.chapters import Chapter, Setting, group_name, positive, shown
 from thinveil.paper.theory.definitions import dp_loss, worst_loss
 from thinveil.paper.theory.empirical import (
-    Chooser,
-    Hint,
     NPairs,
     always,
     bdp_pairs,
@@ -22,6 +20,7 @@ from thinveil.paper.theory.empirical import (
     idp_pairs,
     leak,
     loophole,
+    multiset,
     records_in,
     recover,
     sharing,
@@ -52,20 +51,24 @@ def hints(setting: Setting) -> Chapter:
     def scaled(hint: Any) -> Any:
         return laplace(query, hint, TINY)
 
-    idp, bdp, dp = idp_pairs(CENSUS), bdp_pairs(CENSUS), dp_pairs(CENSUS)
-    cases: list[tuple[str, str, str, NPairs, Hint, Chooser]] = [
-        ("IDP", "unrestricted", "leak", idp, unrestricted, leak(CENSUS)),
-        ("IDP", "NPairs", "leak", idp, idp, leak(CENSUS)),
-        ("BDP", "NPairs", "leak", bdp, bdp, leak(CENSUS)),
-        ("DP", "state totals (Census)", "leak", dp, state_totals(_state), leak(CENSUS)),
-        ("DP", "size of the table", "leak", dp, table_size, leak(CENSUS)),
-        ("DP", "empty", "leak", dp, empty, leak(CENSUS)),
-        ("IDP", "local sensitivity", "k-Laplace", idp, sensitivity, scaled),
-        ("IDP", "empty", "the truth", idp, empty, always(truthful(CENSUS, query))),
-    ]
+    npairs = {"IDP": idp_pairs(CENSUS), "BDP": bdp_pairs(CENSUS), "DP": dp_pairs(CENSUS)}
+    choosers = {
+        "leak": leak(CENSUS),
+        "k-Laplace": scaled,
+        "the truth": always(truthful(CENSUS, query)),
+    }
     rows = []
-    for definition, seen, chosen, npairs, hint, chooser in cases:
-        found = check(CENSUS, npairs, hint, chooser, TINY)
+    for definition, seen, hint, chosen in (
+        ("IDP", "unrestricted", unrestricted, "leak"),
+        ("IDP", "NPairs", npairs["IDP"], "leak"),
+        ("BDP", "NPairs", npairs["BDP"], "leak"),
+        ("DP", "state totals (Census)", state_totals(_state), "leak"),
+        ("DP", "size of the table", table_size, "leak"),
+        ("DP", "empty", empty, "leak"),
+        ("IDP", "local sensitivity", sensitivity, "k-Laplace"),
+        ("IDP", "empty", empty, "the truth"),
+    ):
+        found = check(CENSUS, npairs[definition], hint, choosers[chosen], TINY)
         left = sharing(CENSUS, hint, COUNTED)
         rows.append((definition, seen, chosen, found.worst, found.holds, left))
     leaks = [row for row in rows if row[2] == "leak"]
@@ -99,47 +102,25 @@ def _trait(record: Any) -> bool:
 def recovery(setting: Setting) -> Chapter:
     """Recover data sets from NPairs, with and without labels, and the records under BDP."""
     world = setting.world
-    binary = World((0, 1), world.size)
-    single = World((0, 1), 1)
+    whole = "data set in every pair"
     rows: list[tuple[Any, ...]] = []
     for k in setting.groups:
         npairs = idp_pairs(world, k)
         right = sum(recover(npairs(data)) == data for data in world)
-        rows.append((group_name(k), "data set in every pair", right, len(world), ""))
-    labelled, plain = idp_pairs(binary), {}
-    for data in binary:
-        plain[tuple(sorted(data, key=repr))] = unlabelled(labelled(data))
+        rows.append((group_name(k), whole, right, len(world), ""))
+    binary, single = World((0, 1), world.size), World((0, 1), 1)
+    labelled = idp_pairs(binary)
+    plain = {multiset(data): unlabelled(labelled(data)) for data in binary}
     missed = [data for data, pairs in plain.items() if recover(pairs) != data]
-    rows.append(
-        (
-            "IDP, no labels, 0 or 1",
-            "multiset in every pair",
-            len(plain) - len(missed),
-            len(plain),
-            ", ".join(map(str, missed)),
-        )
-    )
+    some, said = len(plain) - len(missed), ", ".join(map(str, missed))
+    rows.append(("IDP, no labels, 0 or 1", "multiset in every pair", some, len(plain), said))
     alone = [data for data in single if recover(idp_pairs(single)(data)) is None]
-    rows.append(
-        (
-            "IDP, one person, 0 or 1",
-            "data set in every pair",
-            len(single) - len(alone),
-            len(single),
-            "a single pair" if alone else "",
-        )
-    )
+    some, said = len(single) - len(alone), "a single pair" if alone else ""
+    rows.append(("IDP, one person, 0 or 1", whole, some, len(single), said))
     bootstrap = bdp_pairs(world)
     equal = [data for data in world if records_in(bootstrap(data)) != frozenset(data)]
-    rows.append(
-        (
-            "BDP",
-            "distinct records",
-            len(world) - len(equal),
-            len(world),
-            "all records equal" if equal and all(len(set(data)) == 1 for data in equal) else "",
-        )
-    )
+    why = "all records equal" if equal and all(len(set(data)) == 1 for data in equal) else ""
+    rows.append(("BDP", "distinct records", len(world) - len(equal), len(world), why))
     return Chapter(
         "recovery",
         "What does NPairs, as a hint, give away?",
@@ -148,12 +129,8 @@ def recovery(setting: Setting) -> Chapter:
         tuple(rows),
         "Under IDP the protected pairs tell the data set, once records are labelled and there is "
         "more than one. Under BDP they tell which records there are, here "
-        f"{_braces(records_in(bootstrap(setting.actual)))}.",
+        f"{shown(records_in(bootstrap(setting.actual)))}.",
     )
-
-
-def _braces(records: frozenset[Hashable]) -> str:
-    return f"{{{', '.join(sorted(map(str, records)))}}}"
 
 
 def empty_hint(setting: Setting) -> Chapter:
@@ -171,17 +148,8 @@ def empty_hint(setting: Setting) -> Chapter:
         if found.missing:
             mechanism = loophole(where, found)
             losses = worst_loss(mechanism, found.covered), dp_loss(mechanism, where)
-        rows.append(
-            (
-                name,
-                f"{where.size}, {len(where.domain)}",
-                len(found.covered),
-                len(found.missing),
-                len(found.extra),
-                verdict,
-                *losses,
-            )
-        )
+        sizes = len(found.covered), len(found.missing), len(found.extra)
+        rows.append((name, f"{where.size}, {len(where.domain)}", *sizes, verdict, *losses))
     return Chapter(
         "empty_hint",
         "And if the mechanism is chosen without looking?",

@@ -9,13 +9,14 @@ from typing import Any
 from thinveil.paper.theory.chapters import Chapter, Held, Setting, group_name, positive
 from thinveil.paper.theory.definitions import (
     bdp_loss,
+    diagnose,
     dp_loss,
     group_idp_loss,
     satisfies_original,
     worst_loss,
 )
+from thinveil.paper.theory.empirical import multiset
 from thinveil.paper.theory.functions import Count, Median, Remembered, Threshold
-from thinveil.paper.theory.instances import diagnose
 from thinveil.paper.theory.laplace import KLaplace, Noisy, cauchy_loss, laplace
 from thinveil.paper.theory.losses import Loss
 from thinveil.paper.theory.mechanisms import (
@@ -82,7 +83,7 @@ def readings(setting: Setting) -> Chapter:
     """Show that k-Laplace satisfies Group IDP in one reading only."""
     world, data, k = setting.world, setting.actual, setting.k
     rows = []
-    multisets = sorted({tuple(sorted(each, key=repr)) for each in world}, key=repr)
+    multisets = sorted(set(map(multiset, world)), key=repr)
     for name, function in setting.functions().items():
         mechanism = KLaplace(function, k, setting.epsilon)
         chosen, running = mechanism.chosen_for(data), mechanism.recalibrated()
@@ -90,15 +91,8 @@ def readings(setting: Setting) -> Chapter:
         worst = max(
             group_idp_loss(mechanism.chosen_for(each), world, each, k) for each in multisets
         )
-        rows.append(
-            (
-                name,
-                group_idp_loss(chosen, world, data, k),
-                worst,
-                group_idp_loss(running, world, data, k),
-                dp_loss(running, world),
-            )
-        )
+        here, anew = (group_idp_loss(each, world, data, k) for each in (chosen, running))
+        rows.append((name, here, worst, anew, dp_loss(running, world)))
     kept = all(row[2] <= Loss.of(setting.epsilon) for row in rows)
     broken = sum(row[4].ratio is None for row in rows)
     return Chapter(

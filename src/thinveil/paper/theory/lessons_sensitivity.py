@@ -20,22 +20,18 @@ from thinveil.paper.theory.sensitivities import (
 def neighbours(setting: Setting) -> Chapter:
     """Count who is whose neighbour under each definition."""
     world, data = setting.world, setting.actual
-    every = sum(1 for _ in world.pairs())
-    idp = sum(1 for _ in group_pairs(world, data, 1))
+    pairs = {
+        "DP": [*world.pairs()],
+        **{group_name(k): [*group_pairs(world, data, k)] for k in setting.groups},
+        "BDP": [*world.bootstrap_pairs(data)],
+    }
+    within = {f"N_{k}, itself included": [*world.within(data, k)] for k in setting.groups}
     rows: list[tuple[object, ...]] = [
         ("data sets in this world", len(world), None),
-        ("dp-neighbours of the actual data set", sum(1 for _ in world.neighbours(data)), None),
-        *(
-            (f"data sets in N_{k}, itself included", sum(1 for _ in world.within(data, k)), None)
-            for k in setting.groups
-        ),
+        ("dp-neighbours of the actual data set", len([*world.neighbours(data)]), None),
+        *((f"data sets in {name}", len(those), None) for name, those in within.items()),
         ("data sets made of its records alone", len(world.seen_by_bootstrap(data)), None),
-        ("DP", None, every),
-        *(
-            (group_name(k), None, sum(1 for _ in group_pairs(world, data, k)))
-            for k in setting.groups
-        ),
-        ("BDP", None, sum(1 for _ in world.bootstrap_pairs(data))),
+        *((name, None, len(those)) for name, those in pairs.items()),
     ]
     return Chapter(
         "neighbours",
@@ -43,8 +39,9 @@ def neighbours(setting: Setting) -> Chapter:
         "Sections 2 and 3.1; Definition Bootstrap Neighbors",
         ("set", "data sets", "protected pairs"),
         tuple(rows),
-        f"DP hides the difference within all {every:,} ordered pairs of neighbours, whatever the "
-        f"data; IDP only within the {idp} that contain the actual data set.",
+        f"DP hides the difference within all {len(pairs['DP']):,} ordered pairs of neighbours, "
+        f"whatever the data; IDP only within the {len(pairs['IDP'])} that contain the actual data "
+        "set.",
     )
 
 
@@ -62,24 +59,18 @@ def sensitivities(setting: Setting) -> Chapter:
         )
         for name, function in setting.functions().items()
     ]
-    size = rows[0]
+    local = ["local" if k == 1 else f"{k}-local" for k in setting.groups]
     return Chapter(
         "sensitivities",
         "How far can a modified record move an answer?",
         "Definitions Global, Local, k-Local and Bootstrap Sensitivity; smooth: Nissim et al.",
-        (
-            "function",
-            "global",
-            *("local" if k == 1 else f"{k}-local" for k in setting.groups),
-            "bootstrap",
-            f"smooth (beta {beta})",
-        ),
+        ("function", "global", *local, "bootstrap", f"smooth (beta {beta})"),
         tuple(rows),
         "All but the global one depend on the actual data set. "
         + (
             "The size of the table has sensitivity 0 of every kind: modifying records never "
             "changes it, so it counts as public."
-            if not any(size[1:])
+            if not any(rows[0][1:])
             else ""
         ),
     )
@@ -121,17 +112,9 @@ def k_laplace(setting: Setting) -> Chapter:
         )
         agreeing &= same == len(world)
         mechanism = KLaplace(function, k, setting.epsilon)
-        drawn = mechanism.draw(data, generator)[0]
-        rows.append(
-            (
-                name,
-                function.k_local(data, k),
-                f"{same} of {len(world)}",
-                mechanism.scale(data),
-                function(data),
-                tuple(round(float(each), 2) for each in drawn),
-            )
-        )
+        drawn = tuple(round(float(each), 2) for each in mechanism.draw(data, generator)[0])
+        right, scale = f"{same} of {len(world)}", mechanism.scale(data)
+        rows.append((name, function.k_local(data, k), right, scale, function(data), drawn))
     return Chapter(
         "k_laplace",
         f"What does the k-Laplace mechanism add? (k = {k}, epsilon = {setting.epsilon})",
@@ -146,40 +129,26 @@ def k_laplace(setting: Setting) -> Chapter:
 
 def zones(setting: Setting) -> Chapter:
     """Show where the attack query is noisy, and read the count from the edge of the noise."""
-    world, data, n = setting.world, setting.actual, setting.world.size
+    world, data, n, groups = setting.world, setting.actual, setting.world.size, setting.groups
     beta = setting.epsilon / 6
     rows, seen = [], {}
     for b in range(-1, n + 1):
         query = Threshold(positive, b)
         (bit,) = query(data)
-        looks = []
-        for k in setting.groups:
+        for k in groups:
             noisy = k_local_sensitivity(world, query, data, k) > 0
             seen[k, b] = "noisy" if noisy else f"exactly {bit}"
-            looks.append(seen[k, b])
-        rows.append(
-            (
-                b,
-                bit,
-                *looks,
-                bootstrap_sensitivity(world, query, data),
-                smooth_sensitivity(world, query, data, beta),
-            )
-        )
+        bootstrap = bootstrap_sensitivity(world, query, data)
+        smooth = smooth_sensitivity(world, query, data, beta)
+        rows.append((b, bit, *(seen[k, b] for k in groups), bootstrap, smooth))
     return Chapter(
         "zones",
         'What does a protected answer to "is the count > b?" look like?',
         "Lemmas countKSensitivity, countObservation, boundary, bdpattack; errata 2 and 9",
-        (
-            "b",
-            "truth",
-            *(f"answer, {group_name(k)}" for k in setting.groups),
-            "bootstrap",
-            "smooth",
-        ),
+        ("b", "truth", *(f"answer, {group_name(k)}" for k in groups), "bootstrap", "smooth"),
         tuple(rows),
         f"A truthful answer has two looks, a protected one {len(set(seen.values()))}. "
-        + " ".join(_reading(setting, seen, k) for k in setting.groups),
+        + " ".join(_reading(setting, seen, k) for k in groups),
     )
 
 

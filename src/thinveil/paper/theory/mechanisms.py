@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 from thinveil.errors import UsageError
@@ -121,46 +122,38 @@ def geometric(
         UsageError: The ratio is below 1, or an answer lies beyond the ends.
     """
     shrink = 1 / _check_ratio(ratio)
-    laws: dict[int, Law] = {}
+    places = range(low, high + 1)
 
-    def law(data: Data) -> Law:
-        answer = _scalar(function(data))
-        centre = int(answer)
-        if centre != answer or not low <= centre <= high:
+    @cache
+    def around(answer: Number) -> Law:
+        if answer not in places:
             raise UsageError("geometric noise needs whole answers between its two ends")
-        if centre not in laws:
-            if low == high or shrink == 1:
-                laws[centre] = {
-                    place: Fraction(1, high - low + 1) for place in range(low, high + 1)
-                }
-            else:
-                laws[centre] = {
-                    place: shrink ** abs(place - centre)
-                    / (1 + shrink)
-                    * (1 if place in (low, high) else 1 - shrink)
-                    for place in range(low, high + 1)
-                }
-        return laws[centre]
+        if low == high or shrink == 1:
+            return dict.fromkeys(places, Fraction(1, len(places)))
+        chances = {place: shrink ** abs(place - int(answer)) / (1 + shrink) for place in places}
+        return {
+            place: chance * (1 if place in (low, high) else 1 - shrink)
+            for place, chance in chances.items()
+        }
 
-    return tabulate(world, law)
+    return tabulate(world, lambda data: around(_scalar(function(data))))
 
 
 def postprocess(mechanism: Finite, channel: Callable[[Any], Output | Law]) -> Finite:
     """Return the mechanism whose output is handed on to an algorithm that sees nothing else.
 
-    Args:
-        mechanism: What runs first.
-        channel: For each output what is made of it: one output, or a law (a mapping).
+    Of each output, the channel makes one output or a law (a mapping).
     """
-    after: dict[Output, Law] = {}
+
+    @cache
+    def after(output: Output) -> Law:
+        made = channel(output)
+        return made if isinstance(made, Mapping) else {made: Fraction(1)}
 
     def handed_on(law: Law) -> Law:
         result: dict[Output, Fraction] = {}
         for output, chance in law.items():
-            if output not in after:
-                made = channel(output)
-                after[output] = made if isinstance(made, Mapping) else {made: Fraction(1)}
-            for made, share in after[output].items():
+            for made, share in after(output).items():
                 result[made] = result.get(made, Fraction(0)) + chance * share
         return result
 

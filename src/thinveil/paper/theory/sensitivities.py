@@ -66,7 +66,12 @@ def local_sensitivities(world: World, function: AnyFunction) -> dict[Data, Numbe
 
 def local_by_distance(world: World, function: AnyFunction, data: Data) -> list[Number]:
     """Return the largest local sensitivity at each distance 0, 1, ..., n from a data set."""
-    return _by_distance(world, local_sensitivities(world, function), data)
+    world.expect(data)
+    largest: list[Number] = [0] * (world.size + 1)
+    for other, sensitivity in local_sensitivities(world, function).items():
+        away = distance(data, other)
+        largest[away] = max(largest[away], sensitivity)
+    return largest
 
 
 def smooth_sensitivity(world: World, function: AnyFunction, data: Data, beta: Number) -> float:
@@ -78,25 +83,7 @@ def smooth_sensitivity(world: World, function: AnyFunction, data: Data, beta: Nu
     Raises:
         UsageError: beta is not above zero.
     """
-    return _smooth(local_by_distance(world, function, data), beta)
-
-
-def smooth_sensitivities(world: World, function: AnyFunction, beta: Number) -> dict[Data, float]:
-    """Return the smooth sensitivity at every data set."""
-    local = local_sensitivities(world, function)
-    return {data: _smooth(_by_distance(world, local, data), beta) for data in world}
-
-
-def _by_distance(world: World, local: dict[Data, Number], data: Data) -> list[Number]:
-    world.expect(data)
-    largest: list[Number] = [0] * (world.size + 1)
-    for other, sensitivity in local.items():
-        away = distance(data, other)
-        largest[away] = max(largest[away], sensitivity)
-    return largest
-
-
-def _smooth(largest: list[Number], beta: Number) -> float:
     if not 0 < beta < math.inf:
         raise UsageError(f"beta must be a number above zero, not {beta}")
+    largest = local_by_distance(world, function, data)
     return max(math.exp(-beta * away) * float(each) for away, each in enumerate(largest))

@@ -6,7 +6,6 @@ set is a tuple, and the place in it says whose record it is. Labels matter (erra
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -90,11 +89,6 @@ class World:
         check_group(k)
         for changed in range(min(k, self.size) + 1):
             yield from self.at_distance(data, changed)
-
-    def size_within(self, k: int) -> int:
-        """Count N_k without enumerating it: the same for every data set."""
-        others = len(self.domain) - 1
-        return sum(math.comb(self.size, changed) * others**changed for changed in range(k + 1))
 
     def pairs(self) -> Iterator[Pair]:
         """Return every ordered pair of dp-neighbours."""
