@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from thinveil.attacker.attacks import learned_table as adaptive
 from thinveil.attacker.attacks import table
 from thinveil.attacker.engines import linear, published
-from thinveil.attacker.engines.coroutines import Kit
+from thinveil.attacker.engines.coroutines import Coroutines, Kit
 from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.findings import PersonFound
 from thinveil.attacker.strategies import STRATEGIES, Strategy, strategy_named
@@ -618,8 +619,9 @@ def test_a_target_that_hides_records_is_found_out() -> None:
 
 
 def test_doubling_asks_about_all_records_with_a_value() -> None:
+    facts = World(one_column(range(9)), idp()).facts
     kit = Kit("published", published.count, published.values, published.only)
-    search = kit.limits(Rules(9, 1, bounded=False), Axis(0, None, None), 9)
+    search = Coroutines(facts, Care(), kit).limits_of(Axis(0, None, None), 9)
     assert next(search) == (-1, 1, 7)
     assert search.send(NOISY) == (-2, 2, 7)
     with pytest.raises(StopIteration) as stop:

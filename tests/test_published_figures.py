@@ -1,4 +1,4 @@
-"""The published experiments, to the last query (NOTES, section 3)."""
+"""The published experiments, to the last query (the paper's section on experiments)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import thinveil
+from thinveil.attacker.engines.coroutines import Coroutines
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules, axes_of
 from thinveil.curator.curator import Curator
@@ -99,7 +100,9 @@ def asked_alone(bank: Dataset, name: str, claim: Claim) -> tuple[int, int]:
     codes = sorted(bank.codes[:, column].tolist())
     rules, axis = Rules.of(facts), axes_of(facts)[column]
     assert axis.lower is not None
-    search = STRATEGIES["published"].engine(facts).kit.column(rules, axis, rules.n)
+    engine = STRATEGIES["published"].engine(facts)
+    assert isinstance(engine, Coroutines)
+    search = engine.values_of(axis, rules.n, [])
     queries = trivial = 0
     zone = None
     while True:

@@ -16,7 +16,16 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.attacks.table import cell_of
-from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, Range, find_cut, one, run_on_sides
+from thinveil.attacker.attacks.witness_cut import (
+    Box,
+    Cut,
+    Job,
+    Range,
+    find_cut,
+    labelled,
+    one,
+    run_on_sides,
+)
 from thinveil.attacker.doubling import doubled, within
 from thinveil.attacker.engines.coroutines import WHOLE_CELL, Work, side_by_side
 from thinveil.attacker.engines.protocol import SOME, Cohorts, Hints, Look
@@ -184,13 +193,9 @@ class Existence:
 
     def _zones(self, cells: Cells, rows: Codes, so_far: Callable[[], Any]) -> Attack[Codes]:
         """Ask one question about each of some cells."""
-        told = yield from side_by_side(
-            self.facts,
-            cells,
-            [Work(one(*_EVERYTHING), row, WHOLE_CELL) for row in rows.tolist()],
-            lambda done, _: About("existence", done, so_far),
-            self.care,
-        )
+        work = [Work(one(*_EVERYTHING), row, WHOLE_CELL) for row in rows.tolist()]
+        look = labelled("existence", so_far)
+        told = yield from side_by_side(self.facts, cells, work, look, self.care)
         return np.array(told, np.int64)
 
     def values(

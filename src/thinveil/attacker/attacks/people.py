@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thinveil.attacker.attacks.table import Wish, cell_of, column_found, limited, whole
+from thinveil.attacker.attacks.table import Wish, cell_of, column_found, limited
 from thinveil.attacker.engines.protocol import Cohorts, Engine, Hints
 from thinveil.attacker.findings import PeopleFound, PersonFound
 from thinveil.attacker.terms import Attack, Axis, Person, Values
@@ -156,7 +156,7 @@ def _with_values(
     known = [
         (axis, values)
         for axis, values in zip(axes, results, strict=True)
-        if values is not None and (not shown or whole(values, person.matches or 0))
+        if values is not None and (not shown or sum(many for _, many in values) == person.matches)
     ]
     return replace(
         person,

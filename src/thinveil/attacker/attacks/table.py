@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from thinveil.attacker.attacks.groups import Groups
+from thinveil.attacker.beliefs.arrays import flattened
 from thinveil.attacker.engines.protocol import SOME, Cohorts, Engine, Hints, Look
 from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, CountFound, TableFound
@@ -196,35 +197,24 @@ def table(engine: Engine, wish: Wish) -> Attack[TableFound]:
     nothing = nothing_of(facts, wish.widths)
     axes = yield from limited(engine, wish, axes_of(facts, wish.widths), lambda: nothing)
     groups = Groups.whole(in_order(axes, wish.order), [facts.records])
-    for depth, axis in enumerate(groups.axes):
-        label = f"attribute {depth + 1} of {len(axes)}: {facts.schema[axis.column].name}"
-        look = about_depth(label, depth, len(axes), partial(_so_far, groups, axis))
+    for axis in groups.axes:
+        look = _looking(facts, groups)
         mine = Cohorts(groups.cells(), np.arange(len(groups.sizes)), groups.sizes)
         results = yield from engine.values(mine, [axis], look)
-        groups = _split(groups, axis, results)
+        group, step, count = flattened(results)
+        groups = groups.split(group, scaled(step, axis.width), count)
     return groups.table()
 
 
-def about_depth(label: str, depth: int, of: int, look: Callable[[Sequence[Any]], Any]) -> Look:
-    """Describe the rounds of one attribute out of several."""
-    return lambda done, results: About(label, (depth + done) / of, partial(look, results))
+def _looking(facts: PublicFacts, groups: Groups) -> Look:
+    """Describe rounds of the search for the next attribute of groups."""
+    return lambda done, results: groups.about(facts, done, partial(_so_far, groups, results))
 
 
-def whole(values: Values | None, size: int) -> bool:
-    """Tell whether values are those of all records of a group."""
-    return values is not None and sum(count for _, count in values) == size
-
-
-def _so_far(groups: Groups, axis: Axis, results: Sequence[Values | None]) -> TableFound:
+def _so_far(groups: Groups, results: Sequence[Values | None]) -> TableFound:
     """Return the table as it is known, with the next attribute where a group's is all found."""
-    sizes = groups.sizes.tolist()
-    over = [whole(values, size) for values, size in zip(results, sizes, strict=True)]
-    known = [values or [] if done else [] for values, done in zip(results, over, strict=True)]
-    return _split(groups, axis, known).joined(groups, np.flatnonzero(np.invert(over))).table()
-
-
-def _split(groups: Groups, axis: Axis, results: Sequence[Values]) -> Groups:
-    """Split groups by the values found in them."""
-    parent = np.repeat(np.arange(len(results)), [len(values) for values in results])
-    pairs = np.array([pair for values in results for pair in values], np.int64).reshape(-1, 2)
-    return groups.split(parent, scaled(pairs[:, 0], axis.width), pairs[:, 1])
+    group, step, count = flattened([values or () for values in results])
+    over = np.bincount(group, count, len(results)) == groups.sizes
+    done, axis = over[group], groups.axes[groups.depth]
+    known = groups.split(group[done], scaled(step[done], axis.width), count[done])
+    return known.joined(groups, np.flatnonzero(~over)).table()

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
-from thinveil.attacker.attacks.table import about_depth, cell_of, in_order
+from thinveil.attacker.attacks.table import cell_of, in_order
 from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.engines.protocol import Look
 from thinveil.attacker.evidence.error_budget import Care
@@ -94,6 +94,11 @@ def one(low: int, high: int) -> Search[int]:
     return (yield low, high, 0)
 
 
+def labelled(label: str, so_far: Callable[[], Any]) -> Look:
+    """Describe rounds by a label alone."""
+    return lambda done, _: About(label, done, so_far)
+
+
 def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attack[Cut]:
     """Find a cut with records on both sides, one column after the other.
 
@@ -103,11 +108,11 @@ def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attac
     tried, finest = 0, True
     for axis in in_order(axes_of(facts), None):
         label = f"looking for a cut: {facts.schema[axis.column].name}"
+        look = labelled(label, so_far)
         left = _MOST_CUTS
         for cuts in _cuts(axis):
             cuts = cuts[:left]
             work = [Work(one(MISSING, cut), 0, axis) for cut in cuts]
-            look = about_depth(label, 0, 1, lambda _: so_far())
             noisy = yield from side_by_side(facts, Cells.everything(), work, look, care)
             if NOISY in noisy:
                 return Cut(axis.column, cuts[noisy.index(NOISY)])

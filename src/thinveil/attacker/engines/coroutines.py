@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final
 
 import numpy as np
@@ -83,19 +83,15 @@ class Work:
 
 
 def side_by_side(
-    facts: PublicFacts,
-    cells: Cells,
-    work: Iterable[Work],
-    about: Callable[[float, list[Any]], About],
-    care: Care | None = None,
+    facts: PublicFacts, cells: Cells, work: Iterable[Work], look: Look, care: Care | None = None
 ) -> Attack[list[Any]]:
     """Run searches together, one batch a round, and return their results in order.
 
-    `about` is called each round with the settled share of the weight and the results so far
+    `look` is called each round with the settled share of the weight and the results so far
     (None where a search still runs).
     """
     care = care or Care()
-    rounds = _Rounds(cells, work, about, settling(facts, care))
+    rounds = _Rounds(cells, work, look, settling(facts, care))
     yield from until_sure(facts, care, rounds)
     return rounds.results
 
@@ -103,15 +99,9 @@ def side_by_side(
 class _Rounds:
     """Searches that wait for an answer, and what each of them asked. Conforms to `Inquiry`."""
 
-    def __init__(
-        self,
-        cells: Cells,
-        work: Iterable[Work],
-        about: Callable[[float, list[Any]], About],
-        tally: Settling,
-    ) -> None:
+    def __init__(self, cells: Cells, work: Iterable[Work], look: Look, tally: Settling) -> None:
         self.results: list[Any] = []
-        self._cells, self._about, self._tally = cells, about, tally
+        self._cells, self._look, self._tally = cells, look, tally
         self._running: list[tuple[int, Work]] = []
         self._asked: list[Question] = []
         self._settled = self._total = 0
@@ -123,9 +113,10 @@ class _Rounds:
                 self._running.append((number, each))
             except StopIteration as stop:
                 self._end(number, each, stop.value)
-        self._senders = [each.search.send for _, each in self._running]
+        self._send = [each.search.send for _, each in self._running]
         where = [(each.cell, each.axis.column, each.axis.width) for _, each in self._running]
-        self._where = np.array(where, np.int64).reshape(-1, 3)
+        self._where = np.ascontiguousarray(np.array(where, np.int64).reshape(-1, 3).T)
+        self._coarse = bool((self._where[2] != 1).any())
         tally.begin(np.ones(len(where), np.bool_))
 
     def _end(self, number: int, work: Work, result: Any) -> None:
@@ -139,10 +130,10 @@ class _Rounds:
     def ask(self) -> QueryBatch:
         flat = np.fromiter(chain.from_iterable(self._asked), np.int64, 3 * len(self._asked))
         low, high, threshold = np.ascontiguousarray(flat.reshape(-1, 3).T)
-        cell, column, width = np.ascontiguousarray(self._where.T)
-        if (width != 1).any():
+        cell, column, width = self._where
+        if self._coarse:
             low, high = scaled(low, width), scaled(high, width)
-        about = self._about(self._settled / self._total, self.results)
+        about = self._look(self._settled / self._total, self.results)
         repeats = self._tally.repeats()
         return QueryBatch(
             self._cells, cell, column, low, high, threshold, repeats=repeats, about=about
@@ -150,117 +141,40 @@ class _Rounds:
 
     def learn(self, batch: QueryBatch, answers: Answers) -> None:
         decided, zone = self._tally.add(batch, answers)
-        ended = []
+        asked, send, ended = self._asked, self._send, []
         for place in np.flatnonzero(decided).tolist():
             try:
-                self._asked[place] = self._senders[place](zone[place])
+                asked[place] = send[place](zone[place])
             except StopIteration as stop:
                 self._end(*self._running[place], stop.value)
                 ended.append(place)
         if ended:
             keep = np.ones(len(decided), np.bool_)
             keep[ended] = False
-            stay = np.flatnonzero(keep).tolist()
-            self._running = [self._running[place] for place in stay]
-            self._senders = [self._senders[place] for place in stay]
-            self._asked = [self._asked[place] for place in stay]
-            self._where, decided = self._where[keep], decided[keep]
+            stay = keep.tolist()
+            self._running = list(compress(self._running, stay))
+            self._send, self._asked = list(compress(send, stay)), list(compress(asked, stay))
+            self._where, decided = self._where[:, keep], decided[keep]
             self._tally.keep(keep)
         self._tally.begin(decided)
 
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What a strategy searches a single group by.
-
-    Args:
-        name: The strategy.
-        count: Finds the number of records in a range, given the most there can be.
-        values: Finds all values of a group of records.
-        only: Finds the value of one known record.
-        most_queries: Bounds the queries beforehand; None where there is no need to.
-        asks_twice: Whether membership asks the printed pair of questions.
-    """
+    """What a strategy searches a single group by."""
 
     name: str
-    count: Callable[[Rules, int, int, int], Search[int]]
-    values: Callable[[Rules, Axis, int, Values], Search[Values]]
-    only: Callable[[Rules, Axis], Search[int]]
-    most_queries: Callable[[Rules, Sequence[Axis], int], int] | None = None
-    asks_twice: bool = False
-
-    def column(
-        self, rules: Rules, axis: Axis, s: int, found: Values | None = None
-    ) -> Search[Values]:
-        """Find the values of s records on an axis; missing ones are counted first.
-
-        What is constant in a bounded universe is not asked: a curator would answer it exactly.
-        """
-        found = [] if found is None else found
-        if rules.bounded and axis.size == 1:
-            found.append((MISSING if axis.missing else axis.limits[0], s))
-            return found
-        gone = 0
-        if axis.missing and (gone := (yield from self.missing(rules, s))):
-            found.append((MISSING, gone))
-        if s > gone:
-            yield from self.values(rules, axis, s - gone, found)
-        return found
-
-    def missing(self, rules: Rules, s: int) -> Search[int]:
-        """Count the missing values of s records; one question tells whether there are any."""
-        if not (yield from exceeds(rules, MISSING, LOWEST, 0, s)):
-            return 0
-        if s == 1:
-            return 1
-        return (yield from self.count(rules, MISSING, LOWEST, s))
-
-    def limits(self, rules: Rules, axis: Axis, s: int) -> Search[Axis]:
-        """Find limits for s records: double [-1, 1) until it holds all values that exist."""
-        if axis.missing:
-            s -= yield from self.missing(rules, s)
-
-        def beyond(reach: int) -> Search[bool]:
-            return s > 0 and not (yield from exceeds(rules, -reach, reach, s - 1, s))
-
-        return within(axis, (yield from doubled(axis.width, beyond)))
-
-    def of_person(self, rules: Rules, axis: Axis, s: int, hints: Hints) -> Search[Values]:
-        """Find the values of the s records that fit a person."""
-        if axis.column in hints.priors:
-            axis = yield from _narrowed(rules, axis, s, hints.priors[axis.column])
-        if axis.lower is None:
-            axis = yield from self.limits(rules, axis, s)
-        lower, upper = axis.limits
-        if axis.size == 1:
-            return [(MISSING if axis.missing else lower, s)]
-        if s > 1 or axis.missing:
-            return (yield from self.column(rules, axis, s))
-        if hints.shortcut and axis.size == 2:
-            high = yield from exceeds(rules, upper, upper + 1, 0, 1)
-            return [(upper if high else lower, 1)]
-        return [((yield from self.only(rules, axis)), 1)]
-
-
-def _narrowed(rules: Rules, axis: Axis, s: int, prior: tuple[int, int]) -> Search[Axis]:
-    """Return the axis within prior bounds, if all s records are found to lie there."""
-    low, high = (end // axis.width for end in prior)
-    if axis.lower is not None and axis.upper is not None:
-        low, high = max(low, axis.lower), min(high, axis.upper)
-    if low > high or not (axis.missing or (low, high) != (axis.lower, axis.upper)):
-        return axis
-    if (yield from exceeds(rules, low, high + 1, s - 1, s)):
-        return replace(axis.within(low, high), missing=False)
-    return axis
+    count: Callable[[Rules, int, int, int], Search[int]]  # in a range, given the most there are
+    values: Callable[[Rules, Axis, int, Values], Search[Values]]  # all of a group of records
+    only: Callable[[Rules, Axis], Search[int]]  # the value of one known record
+    most_queries: Callable[[Rules, Sequence[Axis], int], int] | None = None  # a bound, if needed
+    asks_twice: bool = False  # whether membership asks the printed pair of questions
 
 
 class Coroutines:
-    """An engine that searches each group by itself, all of them side by side.
+    """An engine that searches each group by itself, by a kit, all of them side by side.
 
-    Args:
-        facts: What is public.
-        care: How sure decisions must be, where single answers do not tell.
-        kit: The searches.
+    `care` says how sure decisions must be, where single answers do not tell.
     """
 
     def __init__(self, facts: PublicFacts, care: Care, kit: Kit) -> None:
@@ -286,15 +200,21 @@ class Coroutines:
         if hints is not None and hints.people == 1 and self.kit.most_queries is None:
             return list(axes)
         unknown = [axis for axis in axes if axis.lower is None]
-        found = yield from side_by_side(
-            self.facts,
-            Cells.everything(),
-            [Work(self.kit.limits(self.rules, each, self.rules.n), 0, each) for each in unknown],
-            lambda *_: about,
-            self.care,
-        )
+        work = [Work(self.limits_of(each, self.rules.n), 0, each) for each in unknown]
+        everything = Cells.everything()
+        found = yield from side_by_side(self.facts, everything, work, lambda *_: about, self.care)
         known = {axis.column: axis for axis in found}
         return [known.get(axis.column, axis) for axis in axes]
+
+    def limits_of(self, axis: Axis, s: int) -> Search[Axis]:
+        """Find limits for s records: double [-1, 1) until it holds all values that exist."""
+        if axis.missing:
+            s -= yield from self.missing(s)
+
+        def beyond(reach: int) -> Search[bool]:
+            return s > 0 and not (yield from exceeds(self.rules, -reach, reach, s - 1, s))
+
+        return within(axis, (yield from doubled(axis.width, beyond)))
 
     def values(
         self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
@@ -302,21 +222,74 @@ class Coroutines:
         """Find all values of each group on each axis, all of them side by side."""
         sizes = zip(groups.rows.tolist(), groups.sizes.tolist(), strict=True)
         jobs = [(row, size, axis) for row, size in sizes for axis in axes]
+        if hints is not None:
+            work = [Work(self._of_person(axis, s, hints), row, axis, s) for row, s, axis in jobs]
+            return (yield from side_by_side(self.facts, groups.cells, work, look, self.care))
         found: list[Values] = [[] for _ in jobs]  # as they come, for those who look on
         work = [
-            Work(self._values(axis, size, mine, hints), row, axis, size)
+            Work(self.values_of(axis, size, mine), row, axis, size)
             for (row, size, axis), mine in zip(jobs, found, strict=True)
         ]
+        return (
+            yield from side_by_side(
+                self.facts, groups.cells, work, lambda done, _: look(done, found), self.care
+            )
+        )
 
-        def look_on(done: float, results: list[Any]) -> About:
-            return look(done, found if hints is None else results)
+    def values_of(self, axis: Axis, s: int, found: Values) -> Search[Values]:
+        """Find the values of s records on an axis; missing ones are counted first."""
+        if axis.missing or (self.rules.bounded and axis.size == 1):
+            return self._with_missing(axis, s, found)
+        return self.kit.values(self.rules, axis, s, found)
 
-        return (yield from side_by_side(self.facts, groups.cells, work, look_on, self.care))
+    def _with_missing(self, axis: Axis, s: int, found: Values) -> Search[Values]:
+        """Count missing values before all others.
 
-    def _values(self, axis: Axis, s: int, found: Values, hints: Hints | None) -> Search[Values]:
-        if hints is None:
-            return self.kit.column(self.rules, axis, s, found)
-        return self.kit.of_person(self.rules, axis, s, hints)
+        What is constant in a bounded universe is not asked: a curator would answer it exactly.
+        """
+        if self.rules.bounded and axis.size == 1:
+            found.append((MISSING if axis.missing else axis.limits[0], s))
+            return found
+        if gone := (yield from self.missing(s)):
+            found.append((MISSING, gone))
+        if s > gone:
+            yield from self.kit.values(self.rules, axis, s - gone, found)
+        return found
+
+    def missing(self, s: int) -> Search[int]:
+        """Count the missing values of s records; one question tells whether there are any."""
+        if not (yield from exceeds(self.rules, MISSING, LOWEST, 0, s)):
+            return 0
+        if s == 1:
+            return 1
+        return (yield from self.kit.count(self.rules, MISSING, LOWEST, s))
+
+    def _of_person(self, axis: Axis, s: int, hints: Hints) -> Search[Values]:
+        """Find the values of the s records that fit a person."""
+        if axis.column in hints.priors:
+            axis = yield from self._narrowed(axis, s, hints.priors[axis.column])
+        if axis.lower is None:
+            axis = yield from self.limits_of(axis, s)
+        lower, upper = axis.limits
+        if axis.size == 1:
+            return [(MISSING if axis.missing else lower, s)]
+        if s > 1 or axis.missing:
+            return (yield from self.values_of(axis, s, []))
+        if hints.shortcut and axis.size == 2:
+            high = yield from exceeds(self.rules, upper, upper + 1, 0, 1)
+            return [(upper if high else lower, 1)]
+        return [((yield from self.kit.only(self.rules, axis)), 1)]
+
+    def _narrowed(self, axis: Axis, s: int, prior: tuple[int, int]) -> Search[Axis]:
+        """Return the axis within prior bounds, if all s records are found to lie there."""
+        low, high = (end // axis.width for end in prior)
+        if axis.lower is not None and axis.upper is not None:
+            low, high = max(low, axis.lower), min(high, axis.upper)
+        if low > high or not (axis.missing or (low, high) != (axis.lower, axis.upper)):
+            return axis
+        if (yield from exceeds(self.rules, low, high + 1, s - 1, s)):
+            return replace(axis.within(low, high), missing=False)
+        return axis
 
     def more_than(self, groups: Cohorts, steps: Sequence[int], look: Look) -> Attack[Flags]:
         """Tell whether groups hold more records than each step says, one question each."""

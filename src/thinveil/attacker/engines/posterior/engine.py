@@ -51,15 +51,10 @@ class Posterior(Coroutines):
             return [[(MISSING if axis.missing else axis.limits[0], size)] for size in many]
         gone = [0] * len(many)
         if axis.missing:
+            work = [Work(self.missing(s), group, axis, s) for group, s in enumerate(many)]
+            about_none = look(0.0, [None] * len(many))
             gone = yield from side_by_side(
-                self.facts,
-                cells,
-                [
-                    Work(self.kit.missing(self.rules, size), group, axis, size)
-                    for group, size in enumerate(many)
-                ],
-                lambda done, _: look(0.0, [None] * len(many)),
-                self.care,
+                self.facts, cells, work, lambda *_: about_none, self.care
             )
         missing: list[Values] = [[(MISSING, each)] if each else [] for each in gone]
         left = sizes - np.array(gone, np.int64)
