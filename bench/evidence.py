@@ -13,7 +13,7 @@ import numpy as np
 from bench.figures import Figure, duration, watch
 from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named, people, trial
 from thinveil.curator.neighbours import Neighbour
-from thinveil.verdicts.intervals import epsilon_at_least
+from thinveil.verdicts.judging.intervals import epsilon_at_least
 
 REPETITIONS = 11
 TRIALS = 2000

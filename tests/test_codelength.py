@@ -43,9 +43,9 @@ from thinveil.language.laws import Cauchy
 from thinveil.language.queries import About
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
 from thinveil.report.text.terminal import show_verdict
-from thinveil.verdicts import bounds as bounds_module
-from thinveil.verdicts.bounds import bits_an_answer, bounds_of, largest_loss, packed_bytes
-from thinveil.verdicts.scoring import coarse
+from thinveil.verdicts.judging import bounds as bounds_module
+from thinveil.verdicts.judging.bounds import bits_an_answer, bounds_of, largest_loss, packed_bytes
+from thinveil.verdicts.judging.scoring import coarse
 
 PEOPLE = thinveil.people(120)
 

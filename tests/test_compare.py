@@ -21,12 +21,11 @@ from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.verdicts.comparing import compare as module
 from thinveil.verdicts.comparing.candidates import Skipped, attribute_trial
 from thinveil.verdicts.comparing.compare import compare
-from thinveil.verdicts.comparing.curves import known_of
 from thinveil.verdicts.comparing.outcomes import Outcome
-from thinveil.verdicts.comparing.risk import AGAINST_LOSS, risk
+from thinveil.verdicts.comparing.risk import AGAINST_LOSS, known_of, risk
 from thinveil.verdicts.comparing.shared import ORDER, Settings
-from thinveil.verdicts.intervals import clopper_pearson, interval_of_people
-from thinveil.verdicts.scoring import score
+from thinveil.verdicts.judging.intervals import clopper_pearson, interval_of_people
+from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.typed import to_json
 
 DATA = people(80)

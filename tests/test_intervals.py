@@ -11,7 +11,7 @@ from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named
 from thinveil.auditing.options import confidence_of
 from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import UsageError
-from thinveil.verdicts.intervals import (
+from thinveil.verdicts.judging.intervals import (
     ceiling,
     clopper_pearson,
     epsilon_at_least,

@@ -22,7 +22,7 @@ from thinveil.language.laws import LAWS, Cauchy, DiscreteLaplace, Gaussian, Lapl
 from thinveil.language.laws.additive import rounded
 from thinveil.language.laws.gaussian import calibrated
 from thinveil.language.wire.facts import facts_from_plain, facts_to_plain
-from thinveil.verdicts.bounds import bits_an_answer
+from thinveil.verdicts.judging.bounds import bits_an_answer
 
 ALL = [Laplace(), Cauchy(), Gaussian(1e-6), DiscreteLaplace()]
 SMOOTH = [law for law in ALL if not law.discrete]

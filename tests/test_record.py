@@ -21,11 +21,10 @@ from thinveil.language.laws import Laplace
 from thinveil.report.charts.mechanisms import compared as picture
 from thinveil.report.charts.pictures import shortened
 from thinveil.report.html import page
-from thinveil.report.html.masking import _HARMLESS, shown
+from thinveil.report.html.masking import HARMLESS, shown
 from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.shared import Settings
-from thinveil.verdicts.examples import examples
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.record import FORMAT, Record, read_comparison, read_run
 from thinveil.verdicts.typed import from_json, to_json
@@ -61,7 +60,7 @@ def made() -> dict[str, Any]:
     data = people(12)
     verdict = audit(data, trials=8, exhibits=True, seed=5)
     compared = compare(data, Settings(mechanisms=("idp",), people=2))
-    plain = verdict.record(compared, None, examples(verdict, data)).to_plain()
+    plain = verdict.record(compared, None, verdict.examples(data)).to_plain()
     return json.loads(json.dumps(plain))  # type: ignore[no-any-return]
 
 
@@ -171,7 +170,7 @@ def test_every_field_is_shown_or_masked_on_purpose():
         "reason", "notice", "transcript", "network", "provenance", "staircase", "result",
         "accuracy", "membership", "records_shown", "comparison", "risk",
     }  # fmt: skip
-    assert {each.name for each in fields(Record)} == {*_HARMLESS} | masked
+    assert {each.name for each in fields(Record)} == {*HARMLESS} | masked
     view = shown(from_json(Record, made()), records=False)
     assert (view.run.records_shown, view.run.staircase, view.run.result) == (None, None, None)
 

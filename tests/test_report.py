@@ -19,7 +19,8 @@ from thinveil.commands.main import run as command
 from thinveil.report import html
 from thinveil.report.html.masking import command as masked_command
 from thinveil.verdicts.comparing.compare import compare
-from thinveil.verdicts.comparing.curves import (
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.risk import (
     AnswersCurve,
     AnswersPoint,
     Known,
@@ -27,9 +28,7 @@ from thinveil.verdicts.comparing.curves import (
     LossPoint,
     Risk,
 )
-from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.shared import Settings
-from thinveil.verdicts.examples import examples
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.sentences import MASK
 from thinveil.verdicts.typed import from_json
@@ -113,7 +112,7 @@ def results(name: str) -> dict[str, Any]:
     few = dict.fromkeys(("idp-noisy", "idp-binary", "loud"), thinveil.people(24))
     held = {"service": target, **few}.get(name, people)
     verdict = thinveil.audit(held, exhibits=name != "service", **how)
-    shown = examples(verdict, people) if name == "idp" else None
+    shown = verdict.examples(people) if name == "idp" else None
     return json.loads(json.dumps(verdict.record(records_shown=shown).to_plain()))
 
 
@@ -487,7 +486,7 @@ def test_the_report_does_not_leak(canaries, attack, tmp_path):  # fmt: skip
     transcript = tmp_path / "canary-folder-2" / "run.transcript"
     transcript.parent.mkdir()
     verdict = thinveil.audit(truth, exhibits=True, command=line, transcript=transcript, **how)
-    plain = verdict.record(records_shown=examples(verdict, truth)).to_plain()
+    plain = verdict.record(records_shown=verdict.examples(truth)).to_plain()
     plain["reason"] = f"cannot read {canaries}"
     counts = {7919, 1081, 4500 - 540, 3960, 3959}
     if plain["staircase"]:

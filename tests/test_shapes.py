@@ -16,7 +16,7 @@ from thinveil.language.claims import Bootstrap, Claim, Global, KLocal
 from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING
 from thinveil.language.shapes import Shape, holds, seen, shape_of
-from thinveil.verdicts.bounds import bits_an_answer
+from thinveil.verdicts.judging.bounds import bits_an_answer
 
 # ---- shapes
 

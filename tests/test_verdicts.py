@@ -19,8 +19,8 @@ from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import batch_of
-from thinveil.verdicts.inference import inferred
-from thinveil.verdicts.intervals import epsilon_at_least
+from thinveil.verdicts.judging.inference import inferred
+from thinveil.verdicts.judging.intervals import epsilon_at_least
 from thinveil.verdicts.names import sense_of
 from thinveil.verdicts.trials import coins, membership_trials, possible_targets
 from thinveil.verdicts.typed import to_json
@@ -265,9 +265,10 @@ def test_inference_is_what_looking_at_each_person_gives(data):
     mine = np.array(data.draw(st.lists(row, min_size=1, max_size=12)))
     ones = np.ones(len(mine), np.int64)
     found = TableFound((0, 1, 2), mine, ones * 3, ones, (1, 1, 1))
-    for place, each in enumerate(inferred(found, actual, np.zeros_like(actual), known=False)):
+    blind = np.zeros_like(actual)
+    for place, each in enumerate(inferred(found, actual, blind, known=False, confidence=0.9)):
         assert each.right == naive_inferred(mine, actual, place)
-        assert each.possible == naive_inferred(actual, actual, place)
+        assert each.possible_share == naive_inferred(actual, actual, place) / len(actual)
         assert each.marginals == np.unique(actual[:, place], return_counts=True)[1].max()
         assert each.nothing == (actual[:, place] == 0).sum()
         assert each.of == len(actual)

@@ -47,7 +47,6 @@ from thinveil.report.text.table import write_table
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts.audit import audit, how_to_go_on
 from thinveil.verdicts.comparing.evidence import beside
-from thinveil.verdicts.examples import examples
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.trials import USUAL_TRIALS
 from thinveil.verdicts.verdict import Verdict
@@ -153,7 +152,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         how |= {"origin": origin, "command": command_line(ctx), "exhibits": exhibits}
         with progress(notices) as observer:
             verdict = audit(held, truth=truth, observer=observer, **how)
-    records = examples(verdict, truth) if given["show_records"] else None
+    records = verdict.examples(truth) if given["show_records"] else None
     compared, drawn = None, None
     code = verdict.exit_code
     if report and given["comparison"] and truth is not None and not code:

@@ -29,9 +29,9 @@ from thinveil.lab.setting import Setting
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, QueryBatch
+from thinveil.verdicts.judging.scoring import guess, score
 from thinveil.verdicts.names import LINES
 from thinveil.verdicts.results import result_of
-from thinveil.verdicts.scoring import guess, score
 from thinveil.verdicts.verdict import Verdict
 
 FORMAT: Final = 1

@@ -23,7 +23,7 @@ from thinveil.language.queries import batch_of
 from thinveil.language.schema import Grid, Schema
 from thinveil.paper import figures as paper
 from thinveil.paper.rows import Row, Sheet
-from thinveil.verdicts.scoring import score
+from thinveil.verdicts.judging.scoring import score
 
 _STRATEGY = strategy_named("published")
 

@@ -31,12 +31,12 @@ from thinveil.errors import (
     TooManyQueries,
     TranscriptError,
     UsageError,
-)
+)  # fmt: skip
 from thinveil.language.schema import Schema
-from thinveil.verdicts.accuracy import accuracy_of
-from thinveil.verdicts.bounds import bounds_of
+from thinveil.verdicts.judging.accuracy import accuracy_of
+from thinveil.verdicts.judging.bounds import bounds_of
+from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.results import result_of
-from thinveil.verdicts.scoring import score
 from thinveil.verdicts.staircase import staircase_of
 from thinveil.verdicts.trials import membership_trials
 from thinveil.verdicts.verdict import Verdict
@@ -165,15 +165,11 @@ def _run(
 
 def _derived(source: Any, schema: Schema | None, origin: Mapping[str, Any]) -> bool:
     """Tell whether what counts as public was taken from the table itself."""
+    if isinstance(source, Target):
+        return False
     if "table" in origin:
-        mine = origin["table"] is not None and not origin.get("schema")
-        return mine and not isinstance(source, Target)
-    return (
-        source is not None
-        and schema is None
-        and not hasattr(type(source), "counter")
-        and not isinstance(source, Target)
-    )
+        return origin["table"] is not None and not origin.get("schema")
+    return source is not None and schema is None and not hasattr(type(source), "counter")
 
 
 def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer, simulated: bool) -> Verdict:
@@ -248,20 +244,17 @@ def _verdict(
     seconds: float,
     transcript: Transcript,
 ) -> Verdict:
-    facts = target.facts
-    code = code_length(
-        ended.found,
-        facts,
-        options.believed(facts.schema),
-        options.present,
-        asked=ended.meter.queries > 0,
-    )
+    facts, asked = target.facts, ended.meter.queries > 0
+    believed = options.believed(facts.schema)
+    code = code_length(ended.found, facts, believed, options.present, asked=asked)
     found: Found | None = code.found
-    scored = None
-    if isinstance(found, TableFound) and truth is not None:
-        scored = score(found, truth, options.seed)
-    sure = confidence_of(options.confidence)
-    schedule = options.schedule(facts.claim)
+    scored = bounds = accuracy = None
+    if truth is not None:
+        if isinstance(found, TableFound):
+            scored = score(found, truth, options.seed)
+        bounds = bounds_of(found, code.total, facts.claim, options.schedule(facts.claim), truth)
+        sure = confidence_of(options.confidence)
+        accuracy = accuracy_of(found, options, facts, truth, scored, sure)
     return Verdict(
         options=options,
         facts=facts,
@@ -273,11 +266,9 @@ def _verdict(
         transcript=None if transcript.path is None or transcript.empty else str(transcript.path),
         notice=transcript.notice,
         code=code,
-        bounds=None
-        if truth is None
-        else bounds_of(found, code.total, facts.claim, schedule, truth),
+        bounds=bounds,
         network=_network(target, ended),
-        accuracy=None if truth is None else accuracy_of(found, options, facts, truth, scored, sure),
+        accuracy=accuracy,
     )
 
 

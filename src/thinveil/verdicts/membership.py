@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from thinveil.verdicts import sentences
-from thinveil.verdicts.intervals import ceiling, checked, clopper_pearson, epsilon_at_least
-from thinveil.verdicts.typed import Mark, to_json
+from thinveil.verdicts.judging.intervals import ceiling, checked, clopper_pearson, epsilon_at_least
+from thinveil.verdicts.typed import Mark, Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Coin:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """What trials of membership showed.
+class Trial(Plain):
+    """What trials of membership showed; figures are of all trials together unless said otherwise.
 
     Args:
         inside: How many trials were on the table as it is.
@@ -32,18 +32,12 @@ class Trial:
         silent: How often it found no usable difference, and so said "not in": of the table, and
             of a neighbour.
         hunches: How often somebody who asks nothing said "in", of the table and of a neighbour.
-        confidence: How sure the intervals and the bound are.
         epsilon_claimed: The largest claimed loss of one trial; None where nothing is claimed.
         sense: In which sense that is claimed.
-        queries: Answers drawn in all trials together.
-        questions: Different questions in all of them.
         most_queries: The most answers that one trial drew.
         alone: How many records targets were drawn from.
-        seed: The seed of targets, worlds and noise.
-        asked_for: How many trials there were to be.
-        transcripts: A hash over what was asked and answered in all trials.
-        error: A bound on the chance that anything was decided wrongly in any of them.
-        reason: Why the attack said nothing, where it did not.
+        transcripts: A hash over what was asked and answered.
+        error: A bound on the chance that anything was decided wrongly.
         simulated: Whether a target elsewhere is audited, which the trials did not ask.
     """
 
@@ -73,11 +67,10 @@ class Trial:
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        said, wrongly = self.hunches
-        for right in (self.right, said, self.silent[0]):
-            checked(right, self.inside, self.confidence)
-        for wrong in (self.wrong, wrongly, self.silent[1]):
-            checked(wrong, self.outside, self.confidence)
+        said = ((self.right, self.wrong), self.hunches, self.silent)
+        for of, counts in zip((self.inside, self.outside), zip(*said, strict=True), strict=True):
+            for count in counts:
+                checked(count, of, self.confidence)
 
     @property
     def undecided(self) -> int:
@@ -153,8 +146,3 @@ class Trial:
     def sentence(self) -> str:
         """Say what the trials show, beside the claim, and no more than that."""
         return sentences.trials(self)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        plain: dict[str, Any] = to_json(self)
-        return plain

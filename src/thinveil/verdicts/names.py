@@ -30,7 +30,7 @@ _COLOURS: Final = {
     "bdp": "sky",
     "dp-laplace": "blue",
 }
-PARTS: Final = frozenset({"noisy", "integer", "binary"})
+PARTS: Final = frozenset({"noisy", "integer", "binary", ""})
 """What the name of a mechanism gets where an offset or rounding is put upon it."""
 KINDS: Final = {
     "grey": "no protection",
@@ -44,13 +44,10 @@ KINDS: Final = {
 class ClaimRecord:
     """A mechanism as a result names it: what it claims, and whether that claim is honest.
 
-    Args:
-        which_is: What it does, in a phrase.
-        protected: Whether it claims any protection.
-        leaks: Whether the scale of its noise gives counts away.
-        control: Whether it is honest, there to show what staying safe looks like.
-        counts: Whether answers tell counts, and not merely none, some or all.
-        sense: In which sense it claims its privacy loss.
+    `which_is` says what it does, in a phrase, and `sense` in which sense it claims its privacy
+    loss. It is `protected` if it claims any, `leaks` if the scale of its noise gives counts away,
+    is a `control` if it is honest, there to show what staying safe looks like, and `counts` if
+    answers tell counts, and not merely none, some or all.
     """
 
     DERIVED: ClassVar = ("title",)
@@ -68,17 +65,9 @@ class ClaimRecord:
     @staticmethod
     def of(claim: Claim) -> ClaimRecord:
         """Return how a claim is spoken of."""
-        return ClaimRecord(
-            name=claim.name,
-            k=claim.k,
-            universe=claim.universe,
-            which_is=claim.describe(),
-            protected=claim.protected,
-            leaks=claim.leaks,
-            control=claim.control,
-            counts=claim.counts,
-            sense=sense_of(claim),
-        )
+        same = ("name", "k", "universe", "protected", "leaks", "control", "counts")
+        told = {name: getattr(claim, name) for name in same}
+        return ClaimRecord(which_is=claim.describe(), sense=sense_of(claim), **told)
 
     @property
     def title(self) -> str:
@@ -99,14 +88,11 @@ class ClaimRecord:
 
         Whoever is no mechanism of ours is not taken for one because of how it is called.
         """
+        mine = f"{self.name}-"
         fitting = [
             name
             for name in families
-            if name == self.name
-            or (
-                self.name.startswith(f"{name}-")
-                and PARTS.issuperset(self.name.removeprefix(f"{name}-").split("-"))
-            )
+            if mine.startswith(f"{name}-") and PARTS.issuperset(mine[len(name) + 1 : -1].split("-"))
         ]
         return max(fitting, key=len, default="")
 

@@ -13,17 +13,17 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from thinveil.errors import RecordError
 from thinveil.verdicts import sentences
-from thinveil.verdicts.accuracy import Accuracy
-from thinveil.verdicts.bounds import Bounds
-from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.comparing.outcomes import FORMAT as COMPARISON_FORMAT
 from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.risk import Risk
+from thinveil.verdicts.judging.accuracy import Accuracy
+from thinveil.verdicts.judging.bounds import Bounds
+from thinveil.verdicts.judging.scoring import AttributeScore, Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
-from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult, Result
-from thinveil.verdicts.scoring import AttributeScore, Score
+from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult, Result
 from thinveil.verdicts.staircase import Staircase
-from thinveil.verdicts.typed import FLAT, OMIT, from_json, to_json
+from thinveil.verdicts.typed import FLAT, OMIT, Harmless, Plain, from_json
 
 FORMAT: Final = 1
 """The format of a file that holds a run; another number is another set of keys."""
@@ -69,14 +69,6 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A true record beside the reconstructed one that agrees with it most."""
-
-    true: Mapping[str, Any]
-    recovered: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class AttributeOutcome:
     """One attribute: how many of its values are right, by guessing too, and what they cost."""
 
@@ -86,13 +78,14 @@ class AttributeOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(Plain):
     """Everything that a run has to say; docs/verdicts.md explains each part.
 
     Beside what `Verdict` has: `records_rebuilt` and `values_rebuilt` count what was settled in an
     attack on the whole table, right or wrong; `present` says that presence was taken as given;
     `trials_wanted` how many trials were asked for; `comparison` and `risk` stand beside the run
-    in its report; `records_shown` is there only where somebody asked for records.
+    in its report; `records_shown` is there only where somebody asked for records. A field that
+    is not marked as harmless is masked in reports.
     """
 
     DERIVED: ClassVar = (
@@ -101,49 +94,49 @@ class Record:
         "exact:score.exact", "distinct_only", "by_attribute", "verdict",
     )  # fmt: skip
 
-    format: int
-    claim: ClaimRecord
-    strategy: str
-    attack: str
-    records: int
-    attributes: tuple[str, ...]
-    queries: int
-    questions: int
-    rounds: int
-    trivial_questions: int
-    questions_by_attribute: Mapping[str, int]
-    bits: float | None
-    bits_basis: str | None
-    bits_by_attribute: Mapping[str, float]
-    questions_per_bit: float | None
-    questions_per_bit_by_attribute: Mapping[str, float | None]
-    bounds: Bounds | None
-    epsilon_claimed: float | None
-    delta_claimed: float | None
-    budget: str
-    epsilons: tuple[float, ...] | None
-    error_probability: float
-    noise_test: str | None
-    error_wanted: float | None
-    precision: Mapping[str, Any]
-    present: bool
-    records_rebuilt: int | None
-    values_rebuilt: int | None
-    score: Score | None
+    format: Harmless[int]
+    claim: Harmless[ClaimRecord]
+    strategy: Harmless[str]
+    attack: Harmless[str]
+    records: Harmless[int]
+    attributes: Harmless[tuple[str, ...]]
+    queries: Harmless[int]
+    questions: Harmless[int]
+    rounds: Harmless[int]
+    trivial_questions: Harmless[int]
+    questions_by_attribute: Harmless[Mapping[str, int]]
+    bits: Harmless[float | None]
+    bits_basis: Harmless[str | None]
+    bits_by_attribute: Harmless[Mapping[str, float]]
+    questions_per_bit: Harmless[float | None]
+    questions_per_bit_by_attribute: Harmless[Mapping[str, float | None]]
+    bounds: Harmless[Bounds | None]
+    epsilon_claimed: Harmless[float | None]
+    delta_claimed: Harmless[float | None]
+    budget: Harmless[str]
+    epsilons: Harmless[tuple[float, ...] | None]
+    error_probability: Harmless[float]
+    noise_test: Harmless[str | None]
+    error_wanted: Harmless[float | None]
+    precision: Harmless[Mapping[str, Any]]
+    present: Harmless[bool]
+    records_rebuilt: Harmless[int | None]
+    values_rebuilt: Harmless[int | None]
+    score: Harmless[Score | None]
     result: Result
-    ended: str
+    ended: Harmless[str]
     reason: str
     notice: str
-    seconds: float
-    seed: int | None
+    seconds: Harmless[float]
+    seed: Harmless[int | None]
     transcript: str | None
     network: Network | None
-    assumed_public: tuple[str, ...]
-    doubts: tuple[str, ...]
+    assumed_public: Harmless[tuple[str, ...]]
+    doubts: Harmless[tuple[str, ...]]
     accuracy: Accuracy | None
-    trials_wanted: int
+    trials_wanted: Harmless[int]
     membership: Trial | None
-    trace: tuple[Moment, ...] | None
+    trace: Harmless[tuple[Moment, ...] | None]
     staircase: Staircase | None
     provenance: Made | None
     comparison: Comparison | None = None
@@ -227,11 +220,6 @@ class Record:
             return self.present or entry.present is not None or bool(entry.values)
         said = {"membership": entry.present, "uniqueness": entry.unique}
         return said.get(self.attack, entry.matches) is not None
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        plain: dict[str, Any] = to_json(self)
-        return plain
 
 
 def read_run(path: str | Path) -> Record:

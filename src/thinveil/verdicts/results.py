@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 
@@ -15,16 +15,21 @@ from thinveil.attacker.findings import (
     Found,
     PeopleFound,
     PersonFound,
-)
+    TableFound,
+)  # fmt: skip
 from thinveil.attacker.terms import Values
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import Schema
+from thinveil.verdicts.judging.scoring import coarse
 from thinveil.verdicts.phrases import plain
-from thinveil.verdicts.scoring import coarse
 from thinveil.verdicts.typed import OMIT, Mark
+
+SHOWN: Final = 5
+"""How many records are shown to whoever asks for some."""
+_SEED: Final = 11  # so that they are drawn apart from trials and samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +86,9 @@ def result_of(
     schema = facts.schema
     if isinstance(found, ColumnsFound):
         return tuple(
-            ColumnResult(
-                schema[each.column].name,
-                _values(schema, each),
-                _matches(each, truth, None),
-                each.bits,
-            )
+            ColumnResult(name, values, _matches(each, truth, None), each.bits)
             for each in found.columns
+            for name, values in _values(schema, [each]).items()
         )
     if isinstance(found, CountFound):
         right = is_right(found, truth, options, facts)
@@ -97,6 +98,7 @@ def result_of(
         return None
     people = []
     fitting = None if truth is None else fitting_rows(facts, truth, options)
+    wanted = options.attack == "attribute"
     for number, (known, person) in enumerate(zip(options.people, found.people, strict=True)):
         right = None
         if fitting is not None and person != PersonFound():
@@ -104,23 +106,18 @@ def result_of(
             right = _fits(person, len(rows)) and all(
                 _matches(each, truth, rows) for each in person.values
             )
-        wanted = options.attack == "attribute"
-        people.append(
-            PersonResult(
-                dict(known),
-                right,
-                person.bits,
-                present=None if options.present else person.present,
-                unique=person.unique,
-                matches=person.matches,
-                values={schema[each.column].name: _values(schema, each) for each in person.values}
-                if wanted
-                else None,
-                prior_failed=tuple(schema[each].name for each in person.prior_failed)
-                if wanted
-                else None,
-            )
+        failed = tuple(schema[each].name for each in person.prior_failed)
+        mine = PersonResult(
+            dict(known),
+            right,
+            person.bits,
+            present=None if options.present else person.present,
+            unique=person.unique,
+            matches=person.matches,
+            values=_values(schema, person.values) if wanted else None,
+            prior_failed=failed if wanted else None,
         )
+        people.append(mine)
     return tuple(people)
 
 
@@ -136,12 +133,15 @@ def is_right(
     return found.exists is (true > 0)
 
 
-def _values(schema: Schema, found: ColumnFound) -> tuple[ValueFound, ...]:
-    attribute = schema[found.column]
-    return tuple(
-        ValueFound(plain(attribute.decode(code)), None if found.distinct else count)
-        for code, count in found.values
-    )
+def _values(schema: Schema, found: Iterable[ColumnFound]) -> dict[str, tuple[ValueFound, ...]]:
+    """Return the values of some columns, by the names of the columns."""
+    return {
+        schema[each.column].name: tuple(
+            ValueFound(plain(schema[each.column].decode(code)), None if each.distinct else count)
+            for code, count in each.values
+        )
+        for each in found
+    }
 
 
 def inside_box(truth: Dataset, box: Mapping[int, tuple[int, int]]) -> Flags:
@@ -176,11 +176,43 @@ def fitting_rows(facts: PublicFacts, truth: Dataset, options: Options) -> list[l
 def _matches(found: ColumnFound, truth: Dataset | None, rows: list[int] | None) -> bool | None:
     if truth is None:
         return None
-    column: Codes = truth.column(found.column)
-    if rows is not None:
-        column = column[rows]
+    column: Codes = truth.column(found.column)[slice(None) if rows is None else rows]
     values, counts = np.unique(coarse(column[:, None], (found.width,)), return_counts=True)
     if found.distinct:
         return [code for code, _ in found.values] == list(values.tolist())
     actual: Values = list(zip(values.tolist(), counts.tolist(), strict=True))
     return actual == found.values
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A true record beside the reconstructed one that agrees with it most."""
+
+    true: Mapping[str, Any]
+    recovered: Mapping[str, Any]
+
+
+def examples(found: Found | None, truth: Dataset | None, seed: int) -> tuple[Example, ...] | None:
+    """Return some true records with the reconstructed one that agrees in most attributes.
+
+    None where no table was reconstructed or the true one is not at hand. What was not found
+    is left out of a reconstructed record.
+    """
+    if truth is None or not isinstance(found, TableFound) or not len(found.codes):
+        return None
+    rng = np.random.default_rng((seed, _SEED))
+    actual = coarse(truth.codes[:, found.columns], found.widths)
+    known = np.arange(len(found.columns)) < found.known[:, None]
+    shown = []
+    for row in rng.permutation(truth.records)[:SHOWN].tolist():
+        best = int(np.argmax(((found.codes == actual[row]) & known).sum(axis=1)))
+        told = found.known[best]
+        true = _record(truth.schema, dict(enumerate(truth.codes[row].tolist())))
+        codes = found.codes[best, :told].tolist()
+        mine = dict(sorted(zip(found.columns[:told], codes, strict=True)))
+        shown.append(Example(true, _record(truth.schema, mine)))
+    return tuple(shown)
+
+
+def _record(schema: Schema, codes: Mapping[int, int]) -> dict[str, Any]:
+    return {schema[at].name: plain(schema[at].decode(code)) for at, code in codes.items()}

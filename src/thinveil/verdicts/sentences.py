@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from thinveil.verdicts.phrases import many, short, spelled, sureness, upper
 
 if TYPE_CHECKING:  # these say their sentences by this module
-    from thinveil.verdicts.comparing.curves import Risk
     from thinveil.verdicts.comparing.outcomes import Comparison, Line
+    from thinveil.verdicts.comparing.risk import Risk
     from thinveil.verdicts.membership import Trial
     from thinveil.verdicts.record import Record
     from thinveil.verdicts.results import CountResult, PersonResult

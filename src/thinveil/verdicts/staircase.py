@@ -10,7 +10,6 @@ from thinveil.attacker.staircase import staircase, thresholds_around, worth_show
 from thinveil.auditing.attempt import Attempt, curator_of
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Held
-from thinveil.language.facts import PublicFacts
 from thinveil.verdicts.phrases import plain
 
 _REPEATS: Final = 200
@@ -30,13 +29,8 @@ class Step:
 class Staircase:
     """Answers about one predicate at many thresholds.
 
-    Args:
-        predicate: The predicate in words.
-        count: The count that the attack found for it; None where it found none.
-        k: The group size of the mechanism, if it has one.
-        epsilon: The claimed loss of each answer; None where nothing is claimed.
-        epsilon_claimed: The claimed loss of all of them.
-        points: The answers at each threshold.
+    Beside it stand the count that the attack found for it, if it found one, and the claimed loss
+    of each answer and of all of them, where some is claimed.
     """
 
     DERIVED: ClassVar = ("repeats", "queries")
@@ -75,7 +69,8 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
     chosen = worth_showing(found if isinstance(found, TableFound) else None, facts)
     if not claim.counts or (chosen is None and claim.leaks):
         return None
-    column, code, count = (0, *_anything(facts), None) if chosen is None else chosen
+    # where nothing was found that could choose a value, any of the first column
+    column, code, count = chosen or (0, facts.schema[0].lower or 0, None)
     thresholds = thresholds_around(count, facts)
     repeats = 1 if claim.reads_exactly or options.cache else _REPEATS
     asking = staircase({column: (code, code + 1)}, thresholds, repeats)
@@ -95,8 +90,3 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
             for each, got in zip(thresholds, ended.found.tolist(), strict=True)
         ),
     )
-
-
-def _anything(facts: PublicFacts) -> tuple[int]:
-    """Return some value of the first column, where nothing was found that could choose one."""
-    return (facts.schema[0].lower or 0,)

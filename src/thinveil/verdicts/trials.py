@@ -13,7 +13,7 @@ known by, and sees answers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -127,8 +127,8 @@ def membership_trials(
         options: How to attack, how many coins to flip, and how sure the intervals are to be.
         observer: Called after each trial with what was asked in all of them so far.
         claim: The mechanism, where the options do not name it.
-        meter: Counts what is asked in all trials; a fresh one unless given. Its claimed loss is
-            the largest of one trial: every trial has a curator of its own.
+        meter: Counts what is asked in all trials. Its claimed loss is the largest of one trial:
+            every trial has a curator of its own.
         counter: What counts the table's records, where it is at hand.
         simulated: Whether what is audited is elsewhere, and not asked by the trials.
 
@@ -140,35 +140,35 @@ def membership_trials(
     drawn = coins(data, alone, trials, options.seed)
     claim = options.claim() if claim is None else claim
     meter = Meter(len(data.schema)) if meter is None else meter
-    counts = np.zeros((2, 2), np.int64)
-    hunches = np.zeros(2, np.int64)
-    silent = np.zeros(2, np.int64)
+    # of the table as it is, and of neighbours
+    tried, said, silent, hunches = ([0, 0] for _ in range(4))
     most, reason = 0, ""
     digest = hashlib.sha256()
     worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
     with suppress(KeyboardInterrupt):  # what was tried until then counts
         for number, (coin, world) in enumerate(zip(drawn, worlds, strict=True), start=1):
-            tried = _one(world, options, claim, coin, data)
-            ended = tried.run
+            one = _one(world, options, claim, coin, data)
+            ended, side = one.run, 0 if coin.inside else 1
             if ended.ending == "interrupted":
                 break
-            said = _said(ended)
-            if said is None:
-                silent[int(coin.inside)] += 1
+            told = _said(ended)
+            if told is None:
+                silent[side] += 1
                 reason = ended.reason
-            counts[int(coin.inside), int(bool(said))] += 1
-            hunches[int(coin.inside)] += coin.hunch
+            tried[side] += 1
+            said[side] += bool(told)
+            hunches[side] += coin.hunch
             most = max(most, ended.meter.queries)
             _add(meter, ended)
-            digest.update(tried.transcript.encode())
+            digest.update(one.transcript.encode())
             observer(meter, About("trials of membership", number / trials))
     return Trial(
-        inside=int(counts[1].sum()),
-        outside=int(counts[0].sum()),
-        right=int(counts[1, 1]),
-        wrong=int(counts[0, 1]),
-        silent=(int(silent[1]), int(silent[0])),
-        hunches=(int(hunches[1]), int(hunches[0])),
+        inside=tried[0],
+        outside=tried[1],
+        right=said[0],
+        wrong=said[1],
+        silent=(silent[0], silent[1]),
+        hunches=(hunches[0], hunches[1]),
         confidence=confidence,
         epsilon_claimed=float(meter.spent) if claim.protected else None,
         sense=sense_of(claim),
@@ -189,30 +189,28 @@ def _worlds(data: Dataset, drawn: Sequence[Coin], counter: Counter) -> Iterator[
     """Return the world of each trial: the table as it is, or without the target."""
     mark = data.digest()
     for coin in drawn:
-        taken = np.ascontiguousarray(data.codes[[coin.row]])
-        given = taken if coin.inside else np.ascontiguousarray(data.codes[[coin.other]])
-        name = f"{mark} less {coin.row} plus {coin.row if coin.inside else coin.other}"
+        row = coin.row if coin.inside else coin.other
+        taken, given = (np.ascontiguousarray(data.codes[[each]]) for each in (coin.row, row))
+        name = f"{mark} less {coin.row} plus {row}"
         yield Neighbour(data.schema, data.records, counter, taken, given, name)
 
 
 def _one(
     world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset
 ) -> Ended[Found]:
-    """Attack one world; the attack is told what the target is known by."""
-    target = known_by(data, range(len(data.schema)), data.codes[coin.row].tolist())
-    mine = _told(options, target, coin.seed)
-    return once(curator_of(world, mine, claim), mine)
+    """Attack one world; the attack is told what the target is known by.
 
-
-def _told(options: Options, known: Mapping[str, str], seed: int) -> Options:
-    """Return options for an attack on one target; of the rest, what has a meaning there."""
+    Of the options, what has no meaning in an attack on one target is as usual.
+    """
+    known = known_by(data, range(len(data.schema)), data.codes[coin.row].tolist())
     told: dict[str, Any] = {
         name: usual(name)
         for name, entry in TABLE.items()
         if entry.attacks and "membership" not in entry.attacks
     }
-    told |= {"attack": "membership", "people": (known,), "seed": seed, "trials": 0}
-    return replace(options, **told)
+    told |= {"attack": "membership", "people": (known,), "seed": coin.seed, "trials": 0}
+    mine = replace(options, **told)
+    return once(curator_of(world, mine, claim), mine)
 
 
 def _said(ended: Run[Any]) -> bool | None:
@@ -224,11 +222,8 @@ def _said(ended: Run[Any]) -> bool | None:
 def _add(total: Meter, ended: Run[Any]) -> None:
     """Add what one trial asked to what all of them asked."""
     one = ended.meter
-    total.queries += one.queries
-    total.questions += one.questions
-    total.rounds += one.rounds
-    total.trivial += one.trivial
-    total.by_column += one.by_column
+    for name in ("queries", "questions", "rounds", "trivial", "by_column"):
+        setattr(total, name, getattr(total, name) + getattr(one, name))
     total.risk += one.error.total + one.risk
     total.spent = max(total.spent, ended.spent)
 

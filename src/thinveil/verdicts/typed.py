@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)  # fmt: skip
 
 from thinveil.errors import RecordError
 
@@ -28,19 +38,32 @@ class Mark:
         key: Its name there; its own without one.
         flat: Whether its own fields stand among those around it.
         omit: Whether it is left out where it is None.
+        harmless: Whether it tells nothing about single records, so that a report may show it.
     """
 
     key: str = ""
     flat: bool = False
     omit: bool = False
+    harmless: bool = False
 
 
 FLAT: Final = Mark(flat=True)
 OMIT: Final = Mark(omit=True)
+Harmless = Annotated[_T, Mark(harmless=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class Plain:
+    """Whatever can be written to a file as a whole."""
+
+    __slots__ = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        plain: dict[str, Any] = to_json(self)
+        return plain
+
+
+class Part(NamedTuple):
     """A field of a class: its name here and in files, its type, and whether it must be there."""
 
     name: str
@@ -51,15 +74,15 @@ class _Part:
 
 
 @cache
-def _parts(kind: Any) -> tuple[_Part, ...]:
+def parts_of(kind: Any) -> tuple[Part, ...]:
+    """Return how the fields of a class stand in files."""
     hints = get_type_hints(kind, include_extras=True)
     parts = []
     for each in fields(kind):
         hint, mark = hints[each.name], Mark()
         if get_origin(hint) is Annotated:
             hint, mark = get_args(hint)
-        needed = each.default is MISSING
-        parts.append(_Part(each.name, mark.key or each.name, hint, mark, needed))
+        parts.append(Part(each.name, mark.key or each.name, hint, mark, each.default is MISSING))
     return tuple(parts)
 
 
@@ -70,7 +93,7 @@ def _derived(kind: Any) -> dict[str, str]:
 
 
 def _needed(kind: Any) -> set[str]:
-    return {each.key for each in _parts(kind) if each.needed}
+    return {each.key for each in parts_of(kind) if each.needed}
 
 
 def _class(kind: Any) -> Any:
@@ -88,11 +111,11 @@ def to_json(value: Any) -> Any:
         return value
     written: dict[str, Any] = {}
     mine: Any = type(value)
-    for each in _parts(mine):
+    for each in parts_of(mine):
         inner = getattr(value, each.name)
         if each.mark.flat and inner is None:
             kind = _class(each.kind)
-            written |= dict.fromkeys([part.key for part in _parts(kind)] + [*_derived(kind)])
+            written |= dict.fromkeys([part.key for part in parts_of(kind)] + [*_derived(kind)])
         elif each.mark.flat:
             written |= to_json(inner)
         elif inner is not None or not each.mark.omit:
@@ -161,7 +184,7 @@ def _object(kind: Any, content: Any, where: str) -> Any:
     if not isinstance(content, dict):
         raise RecordError(f"{where} {_WRONG}")
     given = {}
-    for each in _parts(kind):
+    for each in parts_of(kind):
         if each.mark.flat:
             inner = _class(each.kind)
             gone = inner is not each.kind and all(content.get(k) is None for k in _needed(inner))

@@ -14,20 +14,21 @@ from thinveil.auditing.driver import Run
 from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.trace import Look, shares, sizes
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR, UsageError
 from thinveil.files import write_file
 from thinveil.language.facts import PublicFacts
-from thinveil.verdicts.accuracy import Accuracy
-from thinveil.verdicts.bounds import Bounds
-from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.risk import Risk
+from thinveil.verdicts.judging.accuracy import Accuracy
+from thinveil.verdicts.judging.bounds import Bounds
+from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.phrases import plain
-from thinveil.verdicts.record import FORMAT, Example, Made, Moment, Network, Record
-from thinveil.verdicts.results import Result
-from thinveil.verdicts.scoring import Score
+from thinveil.verdicts.record import FORMAT, Made, Moment, Network, Record
+from thinveil.verdicts.results import Example, Result, examples
 from thinveil.verdicts.staircase import Staircase
 from thinveil.verdicts.typed import from_json, to_json
 
@@ -46,23 +47,22 @@ NO_CODE: Final = CodeLength(None, None, {})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of an audit.
+    """The outcome of an audit; without the true table there is no score, accuracy or bound.
 
     Args:
         options: What was asked for.
         facts: What the attacker was assumed to know.
         run: What was asked, answered and found.
-        score: Reconstruction against truth; None without truth or for other attacks.
+        score: Reconstruction against truth; None for other attacks.
         findings: What an attack other than on the whole data set found.
         seconds: How long it took.
         seed: The seed of the noise; None where the target draws its own.
         transcript: Where the transcript is kept, if it is.
         notice: Something the user should know about how the run went.
         code: What was found in bits, and which beliefs that rests on.
-        bounds: What could not be beaten; None where there is no true table at hand.
-        network: How long round trips took and what the target's own ledger says, where it is
-            behind a network.
-        accuracy: How much is right, beside both baselines; None where there is no truth.
+        bounds: What could not be beaten.
+        network: Of a target behind a network, how long trips took and what its ledger says.
+        accuracy: How much is right, beside both baselines.
         membership: What trials of membership showed, where some were asked for.
         looks: What had been rebuilt after so many questions.
         staircase: Answers about one predicate, for a picture, where they were asked for.
@@ -178,9 +178,9 @@ class Verdict:
             records_shown: Some records, true and recovered, where they may be shown.
         """
         meter, names, options = self.run.meter, self.facts.schema.names, self.options
-        claim, found = self.facts.claim, self.run.found
+        claim = self.facts.claim
         made = self.provenance and to_json(self.provenance.to_plain(options.plain()))
-        table = found if isinstance(found, TableFound) else None
+        weighed = not claim.reads_exactly and self.strategy != "posterior"
         return Record(
             format=FORMAT,
             claim=ClaimRecord.of(claim),
@@ -195,14 +195,10 @@ class Verdict:
             bits_basis=None if self.bits is None else self.bits_basis,
             budget=options.schedule(claim).describe(),
             epsilons=tuple(float(each) for each in options.epsilons) or None,
-            noise_test=None
-            if claim.reads_exactly or self.strategy == "posterior"
-            else options.test or SEQUENTIAL,
+            noise_test=options.test or SEQUENTIAL if weighed else None,
             error_wanted=None if claim.reads_exactly else float(options.error),
             precision=dict(options.precision),
             present=options.present,
-            records_rebuilt=None if table is None else sizes(table)[0],
-            values_rebuilt=None if table is None else sizes(table)[1],
             result=self.findings,
             ended=self.run.ending,
             reason=self.run.reason,
@@ -211,11 +207,11 @@ class Verdict:
             assumed_public=tuple(self.assumed_public()),
             doubts=tuple(self.doubts()),
             trials_wanted=options.trials,
-            trace=self._trace(),
             provenance=None if made is None else from_json(Made, made),
             comparison=comparison,
             risk=risk,
             records_shown=records_shown,
+            **self._of_table(),
             **{name: getattr(self, name) for name in _AS_HERE},
         )
 
@@ -256,26 +252,29 @@ class Verdict:
         def row(codes: list[int], known: int) -> list[Any]:
             values = dict(zip(found.columns[:known], codes, strict=False))
             return [
-                plain(schema[column].decode(values[column])) if column in values else UNKNOWN
-                for column in range(len(schema))
+                plain(attribute.decode(values[column])) if column in values else UNKNOWN
+                for column, attribute in enumerate(schema)
             ]
 
-        return (
-            each
-            for codes, known, count in zip(
-                found.codes.tolist(), found.known.tolist(), found.counts.tolist(), strict=True
-            )
-            for each in [row(codes, known)] * count
+        rows = zip(
+            *(each.tolist() for each in (found.codes, found.known, found.counts)), strict=True
         )
+        return (each for codes, known, count in rows for each in [row(codes, known)] * count)
 
-    def _trace(self) -> tuple[Moment, ...] | None:
-        """Return what was rebuilt after so many questions, as shares."""
+    def _of_table(self) -> dict[str, Any]:
+        """Return how much was rebuilt, at the end and, as shares, after so many questions."""
         found = self.run.found
         if not isinstance(found, TableFound):
-            return None
+            return dict.fromkeys(("records_rebuilt", "values_rebuilt", "trace"))
+        whole, values = sizes(found)
         records = int(found.counts.sum()) if found.distinct else self.facts.records
         looks = shares(self.looks, records, len(found.columns))
-        return None if looks is None else tuple(Moment(**each) for each in looks)
+        trace = None if looks is None else tuple(Moment(**each) for each in looks)
+        return {"records_rebuilt": whole, "values_rebuilt": values, "trace": trace}
+
+    def examples(self, truth: Dataset | None) -> tuple[Example, ...] | None:
+        """Return some records of a reconstructed table beside the true ones."""
+        return examples(self.run.found, truth, self.options.seed)
 
     def assumed_public(self) -> list[str]:
         """List what the attacker was assumed to know, and where that comes from."""

@@ -7,7 +7,8 @@ from typing import Final
 
 from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
-from thinveil.verdicts.accuracy import Accuracy, AttributeShare, Share
+from thinveil.verdicts.judging.accuracy import Accuracy, AttributeShare
+from thinveil.verdicts.judging.intervals import Share
 from thinveil.verdicts.phrases import between, many, percent, sureness
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, PRECISE, TARGETED, unit_of

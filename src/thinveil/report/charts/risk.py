@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
-from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.names import colour_of
 from thinveil.verdicts.phrases import amount, many, percent
 

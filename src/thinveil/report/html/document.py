@@ -22,8 +22,8 @@ from thinveil.report.html.markup import (
 from thinveil.report.html.masking import View, shown
 from thinveil.report.html.sections import section
 from thinveil.verdicts import sentences
-from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.phrases import upper
 from thinveil.verdicts.record import Record
 

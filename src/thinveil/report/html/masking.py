@@ -1,7 +1,8 @@
 """What of a run may stand in a report: the report itself must not give anybody away.
 
 A report is handed on to people who must not see the table. So nothing of a run gets past this
-module unless it is known to be harmless: keys and options that are not on a list are masked.
+module unless it is known to be harmless: fields that are not marked so, and options that are
+not on a list, are masked.
 """
 
 from __future__ import annotations
@@ -14,23 +15,18 @@ from typing import Any, Final
 
 from thinveil.report.charts.thresholds import Stairs
 from thinveil.verdicts import sentences
-from thinveil.verdicts.accuracy import Accuracy, Share
-from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.risk import Risk
+from thinveil.verdicts.judging.accuracy import Accuracy
+from thinveil.verdicts.judging.intervals import Share
 from thinveil.verdicts.record import Made, Record
 from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult
 from thinveil.verdicts.sentences import MASK, TARGETED
+from thinveil.verdicts.typed import parts_of
 
 FEW: Final = 30
 """Of fewer people, what guessing gets right would tell what is true of them."""
-_HARMLESS: Final = (
-    "format", "claim", "strategy", "attack", "records", "attributes", "queries", "questions",
-    "rounds", "trivial_questions", "questions_by_attribute", "bits", "bits_basis",
-    "bits_by_attribute", "questions_per_bit", "questions_per_bit_by_attribute", "bounds",
-    "epsilon_claimed", "delta_claimed", "budget", "epsilons", "error_probability", "noise_test",
-    "error_wanted", "precision", "present", "records_rebuilt", "values_rebuilt", "score", "ended",
-    "seconds", "seed", "assumed_public", "doubts", "trials_wanted", "trace",
-)  # fmt: skip
+HARMLESS: Final = tuple(each.name for each in parts_of(Record) if each.mark.harmless)
 """Figures about the run and the columns, none about single records."""
 _AS_THEY_ARE: Final = (
     "mechanism", "k", "offset", "post", "noise", "delta", "universe", "min-epsilon",
@@ -114,7 +110,7 @@ def shown(run: Record, records: bool, comparison: Comparison | None = None) -> V
     if compared and not compared.sampled_from and compared.records != run.records:
         compared = replace(compared, sampled_from=run.records)
     told = Record(
-        **{name: getattr(run, name) for name in _HARMLESS},
+        **{name: getattr(run, name) for name in HARMLESS},
         reason=for_readers(run.reason),
         notice=for_readers(run.notice),
         transcript=_name(run.transcript),

@@ -10,8 +10,8 @@ from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, bullets, code, joined, paragraph, table_of, tag
 from thinveil.report.html.masking import View
 from thinveil.verdicts.phrases import amount, many, spelled, sureness
-from thinveil.verdicts.record import Example, Record
-from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult
+from thinveil.verdicts.record import Record
+from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult
 from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, TARGETED
 
 

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from thinveil.report.html.markup import Html, paragraph, tag
 from thinveil.report.html.masking import View, for_readers
-from thinveil.verdicts.accuracy import Accuracy
+from thinveil.verdicts.judging.accuracy import Accuracy
+from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import amount, loss, many, percent, upper
-from thinveil.verdicts.scoring import Score
 from thinveil.verdicts.sentences import (
     GUESSES_MASKED,
     PRECISE,

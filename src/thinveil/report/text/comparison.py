@@ -12,8 +12,8 @@ from rich.text import Text
 
 from thinveil.report.charts.risk import SHARES
 from thinveil.verdicts.comparing.candidates import Skipped
-from thinveil.verdicts.comparing.curves import Known, Risk
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
+from thinveil.verdicts.comparing.risk import Known, Risk
 from thinveil.verdicts.phrases import loss, many, upper
 
 _WIDE: Final = 112

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.paper.rows import Row
-from thinveil.verdicts.bounds import Bounds
+from thinveil.verdicts.judging.bounds import Bounds
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound

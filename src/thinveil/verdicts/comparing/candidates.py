@@ -14,7 +14,7 @@ import numpy as np
 
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import SchemaError, UsageError
-from thinveil.verdicts.scoring import most_common
+from thinveil.verdicts.judging.scoring import most_common
 from thinveil.verdicts.trials import alone_in, known_by
 from thinveil.verdicts.typed import Mark
 
@@ -65,19 +65,16 @@ class AttributeTrial:
         right = 0.0
         for column in self.wanted:
             size = data.schema[column].size
-            if size is None:
-                right += int(np.count_nonzero(data.column(column)[list(self.rows)] == 0))
-            else:
-                right += len(self.rows) / size
+            right += self._have(data, column, 0) if size is None else len(self.rows) / size
         return right
 
     def marginals(self, data: Dataset) -> int:
         """Return how many values an attacker gets right who names the most common one."""
-        right = 0
-        for column in self.wanted:
-            usual = most_common(data.column(column))
-            right += int(np.count_nonzero(data.column(column)[list(self.rows)] == usual))
-        return right
+        usual = {column: most_common(data.column(column)) for column in self.wanted}
+        return sum(self._have(data, column, code) for column, code in usual.items())
+
+    def _have(self, data: Dataset, column: int, code: int) -> int:
+        return int(np.count_nonzero(data.column(column)[list(self.rows)] == code))
 
 
 def attribute_trial(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from thinveil.attacker.findings import Found, PeopleFound, PersonFound, TableFound
+from thinveil.attacker.findings import Found, PeopleFound, TableFound
 from thinveil.attacker.strategies import strategy_for
 from thinveil.auditing.attempt import Ended, curator_of, once
-from thinveil.auditing.driver import Meter, Observer
+from thinveil.auditing.driver import Observer
 from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.curator.counting.index import IndexCounter
@@ -20,18 +20,12 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import MissingExtra, UsageError
 from thinveil.language.claims import claim_named
-from thinveil.language.queries import About
-from thinveil.language.schema import Schema
-from thinveil.verdicts.accuracy import by_marginals
-from thinveil.verdicts.comparing.candidates import (
-    AttributeTrial,
-    Skipped,
-    attribute_trial,
-)
+from thinveil.verdicts.comparing.candidates import AttributeTrial, Skipped, attribute_trial
 from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
-from thinveil.verdicts.comparing.shared import Settings, in_order
+from thinveil.verdicts.comparing.shared import Settings, in_order, within
+from thinveil.verdicts.judging.accuracy import by_marginals
+from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.names import ClaimRecord
-from thinveil.verdicts.scoring import score
 from thinveil.verdicts.sentences import HOW_DRAWN
 from thinveil.verdicts.trials import membership_trials, possible_targets
 
@@ -91,16 +85,12 @@ def compare(
         lines=tuple(lines),
         settings=replace(settings, mechanisms=wanted),
         records=data.records,
-        columns=tuple(_assumed(data.schema)),
+        columns=tuple(f"{each.name}: {each.describe()}" for each in data.schema),
         drawn=tuple(
             each.describe() if isinstance(each, AttributeTrial) else each for each in trials
         ),
         interrupted=interrupted,
     )
-
-
-def _assumed(schema: Schema) -> list[str]:
-    return [f"{each.name}: {each.describe()}" for each in schema]
 
 
 def _members(data: Dataset) -> str | Skipped:
@@ -158,20 +148,20 @@ def _tasks(
             return targets
         options = settings.options(mechanism, attack="attribute", people=targets.people)
         tried = once(curator_of(data, options, counter=counter), options, observer)
-        stated = right = 0
-        for row, person in zip(
-            targets.rows, _people(tried.run.found, len(targets.rows)), strict=True
-        ):
-            stated += len(person.values)
-            right += sum(
-                each.values == [(int(data.codes[row, each.column]), 1)] for each in person.values
-            )
+        found = tried.run.found
+        # where the attack had not begun, nothing is said of anybody
+        people = found.people if isinstance(found, PeopleFound) else ()
+        said = [
+            each.values == [(int(data.codes[row, each.column]), 1)]
+            for row, person in zip(targets.rows, people, strict=bool(people))
+            for each in person.values
+        ]
         return _outcome(
             options,
             tried,
             unit="values",
-            stated=stated,
-            recovered=right,
+            stated=len(said),
+            recovered=sum(said),
             of=len(targets.rows) * len(targets.wanted),
             baseline=targets.baseline(data),
             marginals=targets.marginals(data),
@@ -198,13 +188,6 @@ def _tasks(
     return [membership, attribute, dataset]
 
 
-def _people(found: Found | None, people: int) -> Sequence[PersonFound]:
-    """Return what is said of each person; nothing where the attack had not begun."""
-    if isinstance(found, PeopleFound) and found.people:
-        return found.people
-    return [PersonFound()] * people
-
-
 def _outcome(options: Options, tried: Ended[Found], **counted: Any) -> Outcome:
     ended, claim = tried.run, tried.facts.claim
     return Outcome(
@@ -221,13 +204,3 @@ def _outcome(options: Options, tried: Ended[Found], **counted: Any) -> Outcome:
         transcript=tried.transcript,
         **counted,
     )
-
-
-def within(observer: Observer, name: str, done: float, part: float) -> Observer:
-    """Return an observer that sees one run as a part of the whole."""
-
-    def observe(meter: Meter, about: About) -> None:
-        label = f"{name}: {about.label}"
-        observer(meter, About(label, done + part * about.done, about.so_far, about.risk))
-
-    return observe

@@ -10,9 +10,8 @@ from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import ThinveilError
 from thinveil.verdicts.comparing.compare import compare
-from thinveil.verdicts.comparing.curves import Risk
 from thinveil.verdicts.comparing.outcomes import Comparison
-from thinveil.verdicts.comparing.risk import TOTALS, risk, sampled
+from thinveil.verdicts.comparing.risk import TOTALS, Risk, risk, sampled
 from thinveil.verdicts.comparing.shared import Settings, all_in_order
 
 SAMPLE: Final = 100

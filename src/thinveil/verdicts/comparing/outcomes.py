@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, Final
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY
 from thinveil.verdicts import sentences
 from thinveil.verdicts.comparing.candidates import Skipped
-from thinveil.verdicts.comparing.curves import Risk
+from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.comparing.shared import Settings
-from thinveil.verdicts.intervals import checked, interval_of_people
+from thinveil.verdicts.judging.intervals import checked, interval_of_people
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
-from thinveil.verdicts.typed import FLAT, Mark, to_json
+from thinveil.verdicts.typed import FLAT, Mark, Plain
 
 TASKS: Final = ("membership", "attribute", "dataset")
 """The attacks of a comparison, from one bit to everything."""
@@ -25,14 +25,10 @@ FORMAT: Final = 1
 class Outcome:
     """What one attack on one mechanism recovered, against an attacker who asks nothing.
 
-    Args:
-        recovered: How many were recovered: stated as facts, and right.
-        stated: How many the attack stated as facts at all.
-        baseline: How many an attacker who asks nothing gets right, on average.
-        ended: "complete", or "undecided" where no usable difference was found.
-        trials: How many people it was tried on; None for the whole table.
-        trial: For membership, what the trials showed.
-        marginals: How many an attacker gets right who was told the histogram of each column.
+    What was recovered was stated as a fact, and is right; `baseline` and `marginals` are how many
+    an attacker gets right, on average, who asks nothing, and who was told the histogram of each
+    column. `trials` counts the people it was tried on, None for the whole table; for membership,
+    `trial` says what the trials showed.
     """
 
     DERIVED: ClassVar = (
@@ -161,14 +157,12 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Plain):
     """All mechanisms, what was assumed, and how the trials were made.
 
-    Args:
-        settings: What all runs share; some mechanisms may not have been reached.
-        columns: What is public about each column.
-        drawn: How the trials of membership and attribute inference were made.
-        sampled_from: The size of the table that the records were drawn from, if they were.
+    `settings` is what all runs share, `columns` what is public about each column, `drawn` how the
+    trials of membership and attribute inference were made, and `sampled_from` the size of the
+    table that the records were drawn from, if they were.
     """
 
     DERIVED: ClassVar = ("error_wanted", "assumed_public", "trials", "not_reached", "verdict")
@@ -227,8 +221,3 @@ class Comparison:
         return sentences.comparison(self)
 
     sentence = verdict
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return everything as plain JSON values."""
-        plain: dict[str, Any] = to_json(self)
-        return plain

@@ -1,4 +1,4 @@
-"""Draws risk curves: what is recovered as the claimed loss or the allowed answers grow.
+"""Risk curves: how much is recovered as the claimed loss or the allowed answers grow.
 
 Every point is a run of an attack, or a look at what a run had found by then: nothing is
 interpolated.
@@ -7,9 +7,9 @@ interpolated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 
@@ -20,29 +20,15 @@ from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import About
-from thinveil.verdicts.comparing.compare import within
-from thinveil.verdicts.comparing.curves import (
-    AnswersCurve,
-    AnswersPoint,
-    LossCurve,
-    LossPoint,
-    Risk,
-    guessed,
-    known_of,
-)
-from thinveil.verdicts.comparing.shared import Settings
+from thinveil.verdicts import sentences
+from thinveil.verdicts.comparing.shared import Settings, within
+from thinveil.verdicts.judging.scoring import coarse, counted, guess, overlap
 from thinveil.verdicts.names import ClaimRecord
+from thinveil.verdicts.typed import FLAT, Plain
 
 AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-laplace")
 """The mechanisms whose total loss is varied; the last one is honest."""
-AGAINST_ANSWERS: Final = (
-    "unprotected",
-    "idp",
-    "idp-integer",
-    "idp-binary",
-    "idp-noisy",
-    "bdp",
-)
+AGAINST_ANSWERS: Final = ("unprotected", "idp", "idp-integer", "idp-binary", "idp-noisy", "bdp")
 """The mechanisms whose number of answers is varied."""
 PILOT: Final = "idp-noisy"
 """The mechanism that takes most answers: what it takes decides how many all are allowed."""
@@ -59,6 +45,156 @@ TOTALS: Final = tuple(f"1e{power}" for power in range(-12, 3)) + tuple(
 _LOOKS: Final = 1.08  # the next look at a run is due after so many times the answers
 _SAMPLE: Final = 3  # so that samples and trials draw apart
 _ROOM: Final = 2  # the allowance, in runs against the always-noisy mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How much of a table is known: which share of records entirely, and of values.
+
+    For Bootstrap DP, records are different ones. A value counts together with all values before
+    it in the same record, in the order of the search.
+    """
+
+    records: float
+    values: float
+
+
+@dataclass(frozen=True, slots=True)
+class LossPoint:
+    """One run with a total loss to spend, split equally over the allowed answers.
+
+    `epsilon` is the total that was granted, `epsilon_claimed` how much of it was used.
+    """
+
+    mechanism: str
+    epsilon: float
+    seed: int
+    known: Annotated[Known, FLAT]
+    queries: int
+    epsilon_claimed: float
+    ended: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersPoint:
+    """What is known to an attacker after so many answers, if the curator allows no more."""
+
+    mechanism: str
+    queries: int
+    known: Annotated[Known, FLAT]
+
+
+@dataclass(frozen=True, slots=True)
+class LossCurve:
+    """Runs with a total loss to spend: on how many records, with how many answers allowed."""
+
+    records: int
+    answers_allowed: int
+    strategy: str
+    baseline_records: float
+    baseline_values: float
+    runs: tuple[LossPoint, ...]
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Whom they attacked."""
+        return list(dict.fromkeys(each.mechanism for each in self.runs))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersCurve:
+    """What is known after so many answers, at a claimed loss each, of how many records."""
+
+    records: int
+    epsilon_per_query: str
+    baseline_records: float
+    baseline_values: float
+    points: tuple[AnswersPoint, ...]
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Whom the attacks were on."""
+        return list(dict.fromkeys(each.mechanism for each in self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class Risk(Plain):
+    """Both risk curves, beside what guessing knows.
+
+    `kinds` has the kind of each mechanism: grey, red or blue, as in `names.KINDS`.
+    """
+
+    DERIVED: ClassVar = ("verdict",)
+
+    against_loss: LossCurve
+    against_answers: AnswersCurve
+    kinds: Mapping[str, str]
+    seed: int
+    interrupted: bool
+
+    def loss_curve(self, mechanism: str) -> list[tuple[float, list[Known]]]:
+        """Return, for each total loss, what the runs with different seeds found."""
+        mine: dict[float, list[Known]] = {}
+        for each in self.against_loss.runs:
+            if each.mechanism == mechanism:
+                mine.setdefault(each.epsilon, []).append(each.known)
+        return sorted(mine.items())
+
+    def least_loss(self, mechanism: str) -> float | None:
+        """Return the smallest total at which every run found everything."""
+        for epsilon, known in self.loss_curve(mechanism):
+            if all(each.records == 1 for each in known):
+                return epsilon
+        return None
+
+    def idle_loss(self, mechanism: str) -> float | None:
+        """Return the largest total up to which no run found any record."""
+        idle = None
+        for epsilon, known in self.loss_curve(mechanism):
+            if any(each.records for each in known):
+                break
+            idle = epsilon
+        return idle
+
+    def answers_for(self, mechanism: str, share: float, records: bool = False) -> int | None:
+        """Return after how many answers such a share was first seen to be known."""
+        for each in self.against_answers.points:
+            known = each.known.records if records else each.known.values
+            if each.mechanism == mechanism and known >= share - 1e-12:
+                return each.queries
+        return None
+
+    def verdict(self) -> str:
+        """Say what the curves show."""
+        return sentences.risk(self)
+
+    sentence = verdict
+
+
+def known_of(found: TableFound, data: Dataset) -> Known:
+    """Return how much of a table a reconstruction knows, each value in its record.
+
+    A value counts where the same record is known up to it: so the share of values is the
+    mean, over depths of the search, of the share of records known up to there.
+    """
+    truth = coarse(data.codes[:, found.columns], found.widths)
+    shares = []
+    for depth in range(1, len(found.columns) + 1):
+        deep = found.known >= depth
+        mine = (found.codes[deep][:, :depth], found.counts[deep])
+        if found.distinct:
+            mine = counted(mine[0], distinct=True)
+        actual = counted(truth[:, :depth], found.distinct)
+        shares.append(overlap(*actual, *mine) / len(actual[0]))
+    return Known(shares[-1], float(np.mean(shares)))
+
+
+def guessed(data: Dataset, columns: Sequence[int], seed: int) -> Known:
+    """Return how much of a table guessing from public facts knows, by the same measure."""
+    codes, one = counted(guess(data.schema, data.records, seed)[:, columns], distinct=False)
+    blind = TableFound(tuple(columns), codes, one * len(columns), one, (1,) * len(columns))
+    return known_of(blind, data)
 
 
 def risk(
@@ -97,23 +233,17 @@ def risk(
         columns = _table(first.found).columns
         answers = _round_up(_ROOM * first.meter.queries)
         losses.extend(_loss_runs(sample, settings, answers, totals, seeds, observer))
+        part = 0.5 / len(AGAINST_ANSWERS)
         for place, name in enumerate(AGAINST_ANSWERS):
-            done = 0.5 + place / len(AGAINST_ANSWERS) / 2
-            allowances += _looks(
-                data, settings, name, within(observer, name, done, 0.5 / len(AGAINST_ANSWERS))
-            )
+            watch = within(observer, name, 0.5 + place * part, part)
+            allowances += _looks(data, settings, name, watch)
     except KeyboardInterrupt:
         interrupted = True
-    blind, guess = (guessed(each, columns, settings.seed) for each in (sample, data))
+    blind, even = (guessed(each, columns, settings.seed) for each in (sample, data))
+    each_answer = settings.epsilon_per_query
     return Risk(
         LossCurve(sample.records, answers, SEARCH, blind.records, blind.values, tuple(losses)),
-        AnswersCurve(
-            data.records,
-            settings.epsilon_per_query,
-            guess.records,
-            guess.values,
-            tuple(allowances),
-        ),
+        AnswersCurve(data.records, each_answer, even.records, even.values, tuple(allowances)),
         kinds={
             name: ClaimRecord.of(claim_named(name)).kind
             for name in dict.fromkeys((*AGAINST_LOSS, *AGAINST_ANSWERS))
@@ -140,14 +270,9 @@ def _loss_runs(
         for more in range(seeds)
     ]
     for place, (total, name, seed) in enumerate(runs):
-        options = replace(settings, seed=seed).options(
-            name,
-            strategy=SEARCH,
-            epsilon=total,
-            split="equal",
-            answers=answers,
-            most_repeats=answers,
-        )
+        shared = {"split": "equal", "answers": answers, "most_repeats": answers}
+        mine = replace(settings, seed=seed)
+        options = mine.options(name, strategy=SEARCH, epsilon=total, **shared)
         step = 0.5 / len(runs)
         watch = within(observer, f"{name}, total {total}", place * step, step)
         curator = curator_of(sample, options, counter=counter)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
+from thinveil.auditing.driver import Meter, Observer
 from thinveil.auditing.entries import USUAL_CONFIDENCE
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import DEFAULT
@@ -15,6 +16,7 @@ from thinveil.errors import PluginError
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.plugins import mechanism_names
+from thinveil.language.queries import About
 from thinveil.verdicts.typed import Mark
 
 USUAL_PEOPLE: Final = 40
@@ -72,13 +74,8 @@ class Settings:
     def options(self, mechanism: str, **more: Any) -> Options:
         """Return the options of one run against a mechanism."""
         claim = claim_named(mechanism)
-        usual: dict[str, Any] = {
-            "universe": self.universe,
-            "seed": self.seed,
-            "error": self.error,
-            "most_repeats": self.most_repeats,
-            "confidence": self.confidence,
-        }
+        same = ("universe", "seed", "error", "most_repeats", "confidence")
+        usual: dict[str, Any] = {name: getattr(self, name) for name in same}
         if claim.k is not None:
             usual["k"] = self.k
         if claim.protected and "epsilon" not in more:
@@ -88,3 +85,13 @@ class Settings:
     def facts(self, mechanism: str, data: Dataset) -> PublicFacts:
         """Return what is public about a target, or refuse what no attack can be exact on."""
         return PublicFacts(data.records, data.schema, self.options(mechanism).claim())
+
+
+def within(observer: Observer, name: str, done: float, part: float) -> Observer:
+    """Return an observer that sees one run as a part of the whole."""
+
+    def observe(meter: Meter, about: About) -> None:
+        label = f"{name}: {about.label}"
+        observer(meter, About(label, done + part * about.done, about.so_far, about.risk))
+
+    return observe

@@ -16,7 +16,7 @@ from thinveil.language.claims import Bootstrap, Claim, Global, KLocal, Smooth
 from thinveil.language.laws.cauchy import CAUCHY, Cauchy
 from thinveil.language.queries import Codes, batch_of
 from thinveil.language.schema import MISSING
-from thinveil.verdicts.scoring import coarse
+from thinveil.verdicts.judging.scoring import coarse
 
 MOST_CELLS: Final = 2_000_000
 """A table of more cells is not packed: that would take longer than a few seconds."""
@@ -26,19 +26,10 @@ MOST_CELLS: Final = 2_000_000
 class Bounds:
     """What no attack with the same beliefs can expect to beat, and what a packer makes of it.
 
-    A table that is more regular than the beliefs expect may still be found with fewer
-    questions: it has fewer bits under better beliefs.
-
-    Args:
-        bits_an_answer: The most that one answer can tell: 1 where it is the truth, log2(3)
-            where it is 0, noise or 1, far less where it is always noisy; a little more where
-            the loss of an answer is large.
-        questions_per_bit: The fewest questions a bit, 1 / bits_an_answer.
-        questions: The fewest questions for what was found; None where nothing was.
-        packed_bytes: The size of the true table, its records sorted and stored by column, as
-            packed by xz -9e; None for other attacks than on the whole data set, and where
-            the table is too large to pack in passing.
-        packed_left_out: Why the table was not packed, where it could have been.
+    One answer tells 1 bit where it is the truth, log2(3) where it is 0, noise or 1, far less
+    where it is always noisy; a little more where its loss is large. A table that is more regular
+    than the beliefs expect may still be found with fewer questions: it has fewer bits under
+    better beliefs. Only the whole table is packed, unless it is too large to do so in passing.
     """
 
     DERIVED: ClassVar = ("packed_by", "packed_bits")
@@ -136,12 +127,8 @@ def _smooth(records: int, offset: float, loss: float) -> float:
 def packed_bytes(truth: Dataset, found: TableFound | None = None) -> int:
     """Return the size of a table packed by xz -9e, its records sorted, column after column.
 
-    Every column is stored in as few whole bytes a value as its values need.
-
-    Args:
-        truth: The table.
-        found: What the table is compared with: its precision is taken, and different records
-            alone where it names no others.
+    Every column is stored in as few whole bytes a value as its values need. Of what was found,
+    the precision is taken, and different records alone where it names no others.
     """
     codes = truth.codes
     if found is not None:
@@ -152,12 +139,8 @@ def packed_bytes(truth: Dataset, found: TableFound | None = None) -> int:
     codes = codes[np.lexsort(codes.T[::-1])]
     raw = b"".join(_stored(codes[:, column]) for column in range(codes.shape[1]))
     # a dictionary as large as the data packs as well as the usual one of 64 MB, and costs less
-    extreme = {
-        "id": lzma.FILTER_LZMA2,
-        "preset": 9 | lzma.PRESET_EXTREME,
-        "dict_size": max(4096, len(raw)),
-    }
-    return len(lzma.compress(raw, filters=[extreme]))
+    extreme = {"preset": 9 | lzma.PRESET_EXTREME, "dict_size": max(4096, len(raw))}
+    return len(lzma.compress(raw, filters=[{"id": lzma.FILTER_LZMA2, **extreme}]))
 
 
 def _stored(column: Codes) -> bytes:

@@ -30,13 +30,9 @@ class AttributeScore:
 class Score:
     """How much of a table was recovered.
 
-    Args:
-        records: How many records there are; different ones, where only those can be found.
-        recovered: How many whole records were recovered, counted as a multiset.
-        guessed: How many whole records a guess from public facts alone gets right.
-        exact: Whether the reconstruction equals the table.
-        attributes: The same for each attribute, in schema order.
-        distinct: Whether different records and values are counted, each once (Bootstrap DP).
+    Whole records count as a multiset, beside those that a guess from public facts alone gets
+    right; attributes stand in schema order. Where only those can be found (Bootstrap DP),
+    different records and values are counted, each once.
     """
 
     records: int
@@ -54,35 +50,27 @@ def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
     """
     distinct = found.distinct
     actual = counted(coarse(truth.codes[:, found.columns], found.widths), distinct)
-    guessed = coarse(guess(truth.schema, truth.records, seed)[:, found.columns], found.widths)
-    blind = counted(guessed, distinct)
+    evenly = guess(truth.schema, truth.records, seed)[:, found.columns]
+    blind = counted(coarse(evenly, found.widths), distinct)
     complete = found.known == len(found.columns)
     recovered = overlap(*actual, found.codes[complete], found.counts[complete])
     attributes = []
-    for place, column in enumerate(found.columns):
+    for column, place in sorted(zip(found.columns, range(len(found.columns)), strict=True)):
         known = found.known > place
-        values = _column(actual, place, distinct)
-        mine = _column((found.codes[known], found.counts[known]), place, distinct)
-        named = _column(blind, place, distinct)
-        right = named_right(values, named, distinct)
-        attributes.append(
-            (
-                column,
-                AttributeScore(
-                    truth.schema[column].name,
-                    overlap(*values, *mine),
-                    right,
-                    int(values[1].sum()),
-                ),
-            )
+        values, mine, named = (
+            _column(table, place, distinct)
+            for table in (actual, (found.codes[known], found.counts[known]), blind)
         )
+        right, guessed = overlap(*values, *mine), named_right(values, named, distinct)
+        name, of = truth.schema[column].name, int(values[1].sum())
+        attributes.append(AttributeScore(name, right, guessed, of))
     records = int(actual[1].sum())
     return Score(
         records=records,
         recovered=recovered,
         guessed=overlap(*actual, *blind),
         exact=recovered == records == int(found.counts.sum()),
-        attributes=tuple(each for _, each in sorted(attributes, key=lambda pair: pair[0])),
+        attributes=tuple(attributes),
         distinct=distinct,
     )
 

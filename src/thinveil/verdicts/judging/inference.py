@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from thinveil.attacker.findings import TableFound
 from thinveil.language.queries import Codes
 from thinveil.language.scrambling import GOLDEN, Words, scrambled
-from thinveil.verdicts.scoring import counted, most_common
+from thinveil.verdicts.judging.intervals import Share
+from thinveil.verdicts.judging.scoring import counted, most_common
 
 
-@dataclass(frozen=True, slots=True)
-class Inferred:
-    """How many people's value of one attribute is named rightly, given all their others.
-
-    Args:
-        right: By somebody who has the reconstruction.
-        nothing: By somebody who guesses from public facts.
-        marginals: By somebody who always names the value that is most common.
-        possible: By somebody who has the true table; people may share all other attributes.
-        of: How many people there are.
-    """
-
-    right: int
-    nothing: int
-    marginals: int
-    possible: int
-    of: int
-
-
-def inferred(found: TableFound, actual: Codes, blind: Codes, *, known: bool) -> list[Inferred]:
+def inferred(
+    found: TableFound, actual: Codes, blind: Codes, *, known: bool, confidence: float
+) -> list[Share]:
     """Judge, for each column of a reconstruction, how well it names values of people.
 
     Among the reconstructed records that agree with a person in all other attributes, the
     value that is most common is named. Where no record agrees it is the most common value of
-    all that were found, and where none was found, the guess.
+    all that were found, and where none was found, the guess. Whoever knows the marginals always
+    names the most common value; not even who has the true table is always right, since people
+    may share all other attributes.
 
     Args:
         found: The reconstruction.
         actual: The true table in the columns and at the precision of the reconstruction.
         blind: A table guessed from public facts, likewise.
         known: Whether the reconstruction is the true table, which saves half of the work.
+        confidence: How sure intervals are to be.
     """
     rows, once = counted(actual, found.distinct)
     if found.distinct:
@@ -65,14 +50,12 @@ def inferred(found: TableFound, actual: Codes, blind: Codes, *, known: bool) -> 
                 )
             among = my_keys - _key(mine[:, place], place)
             named = _named(keys, among, mine[:, place], counts, usual)
+        right, nothing, most = (
+            int(np.count_nonzero(each == column)) for each in (named, blind[:, place], possible)
+        )
+        share = most / max(len(rows), 1)
         outcomes.append(
-            Inferred(
-                right=int(np.count_nonzero(named == column)),
-                nothing=int(np.count_nonzero(blind[:, place] == column)),
-                marginals=int(often.max()),
-                possible=int(np.count_nonzero(possible == column)),
-                of=len(rows),
-            )
+            Share(right, len(rows), float(nothing), float(often.max()), confidence, share)
         )
     return outcomes
 

@@ -13,8 +13,11 @@ that the package needs no SciPy; a test holds them against it.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Annotated, ClassVar, Final
+
+from thinveil.verdicts.typed import OMIT, Mark
 
 _HALVINGS: Final = 80
 _TERMS: Final = 10_000
@@ -61,6 +64,56 @@ def checked(right: int, trials: int, confidence: float) -> None:
         raise ValueError("counts or the confidence do not fit each other")
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of some things an attack got right, beside what the baselines get right.
+
+    Args:
+        nothing: How many somebody gets right who asks nothing; may be an average. None where
+            that is masked.
+        marginals: How many somebody gets right who knows the marginals.
+        possible_share: The share that somebody could get right who has the table; None where
+            that is all.
+    """
+
+    DERIVED: ClassVar = ("right", "share", "interval", "nothing_share", "marginals_share")
+
+    right: Annotated[int, Mark("recovered")]
+    of: int
+    nothing: float | None
+    marginals: float | None
+    confidence: float
+    possible_share: Annotated[float | None, OMIT] = None
+
+    def __post_init__(self) -> None:
+        checked(self.right, self.of, self.confidence)
+
+    @property
+    def share(self) -> float:
+        """The share that is right."""
+        return self.right / max(self.of, 1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The Clopper-Pearson interval of the share."""
+        return clopper_pearson(self.right, self.of, self.confidence)
+
+    @property
+    def nothing_share(self) -> float | None:
+        """The share of somebody who asks nothing."""
+        return None if self.nothing is None else self.nothing / max(self.of, 1)
+
+    @property
+    def marginals_share(self) -> float | None:
+        """The share of somebody who knows the marginals."""
+        return None if self.marginals is None else self.marginals / max(self.of, 1)
+
+    @property
+    def guess(self) -> float:
+        """The better share of both guessers; 0 where they are masked."""
+        return max(self.nothing_share or 0.0, self.marginals_share or 0.0)
+
+
 def epsilon_at_least(right: int, inside: int, wrong: int, outside: int, confidence: float) -> float:
     """Return a lower bound on epsilon, at the confidence.
 
@@ -69,12 +122,8 @@ def epsilon_at_least(right: int, inside: int, wrong: int, outside: int, confiden
     most its upper end", each of which fails with at most half of what is allowed; so no more
     is paid for the better of the two bounds.
 
-    Args:
-        right: How often the attack said "in" about the table itself.
-        inside: How many trials were on the table itself.
-        wrong: How often it said "in" about a neighbour.
-        outside: How many trials were on a neighbour.
-        confidence: How sure the bound is.
+    The attack said "in" about the table itself in `right` of `inside` trials, and about a
+    neighbour in `wrong` of `outside`.
 
     >>> round(epsilon_at_least(1000, 1000, 0, 1000, 0.999), 2)
     4.88

@@ -8,36 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from thinveil.attacker.findings import (
-    ColumnsFound,
-    CountFound,
-    Found,
-    PeopleFound,
-    TableFound,
-)
+from thinveil.attacker.findings import ColumnsFound, CountFound, Found, PeopleFound, TableFound
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes
-from thinveil.verdicts.inference import inferred
-from thinveil.verdicts.intervals import checked, clopper_pearson
+from thinveil.verdicts.judging import scoring
+from thinveil.verdicts.judging.inference import inferred
+from thinveil.verdicts.judging.intervals import Share
+from thinveil.verdicts.judging.scoring import Score, coarse
 from thinveil.verdicts.phrases import sureness
 from thinveil.verdicts.results import fitting_rows, inside_box, is_right
-from thinveil.verdicts.scoring import (
-    Score,
-    coarse,
-    counted,
-    guess,
-    most_common,
-    named_right,
-    overlap,
-)
-from thinveil.verdicts.typed import FLAT, OMIT, Mark
+from thinveil.verdicts.typed import FLAT, Mark
 
 BASELINES: Final = (
     "asks nothing: guesses from the public facts, evenly over the public values, zero where "
@@ -47,59 +34,6 @@ BASELINES: Final = (
     "values belong to the same person",
 )
 """What the two attackers do who never ask."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many of some things are right, beside what the baselines get right.
-
-    Args:
-        right: How many the attack got right.
-        of: How many there are.
-        nothing: How many somebody gets right who asks nothing; may be an average. None where
-            that is masked.
-        marginals: How many somebody gets right who knows the marginals.
-        confidence: How sure the interval of the share is.
-        possible_share: The share that somebody could get right who has the table; None where
-            that is all.
-    """
-
-    DERIVED: ClassVar = ("right", "share", "interval", "nothing_share", "marginals_share")
-
-    right: Annotated[int, Mark("recovered")]
-    of: int
-    nothing: float | None
-    marginals: float | None
-    confidence: float
-    possible_share: Annotated[float | None, OMIT] = None
-
-    def __post_init__(self) -> None:
-        checked(self.right, self.of, self.confidence)
-
-    @property
-    def share(self) -> float:
-        """The share that is right."""
-        return self.right / max(self.of, 1)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The Clopper-Pearson interval of the share."""
-        return clopper_pearson(self.right, self.of, self.confidence)
-
-    @property
-    def nothing_share(self) -> float | None:
-        """The share of somebody who asks nothing."""
-        return None if self.nothing is None else self.nothing / max(self.of, 1)
-
-    @property
-    def marginals_share(self) -> float | None:
-        """The share of somebody who knows the marginals."""
-        return None if self.marginals is None else self.marginals / max(self.of, 1)
-
-    @property
-    def guess(self) -> float:
-        """The better share of both guessers; 0 where they are masked."""
-        return max(self.nothing_share or 0.0, self.marginals_share or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +85,7 @@ class _Judge(NamedTuple):
         return Accuracy(unit, whole, attributes, self.confidence)
 
     def blind(self) -> Codes:
-        return guess(self.truth.schema, self.truth.records, self.options.seed)
+        return scoring.guess(self.truth.schema, self.truth.records, self.options.seed)
 
 
 def accuracy_of(
@@ -180,12 +114,9 @@ def _of_table(found: TableFound, judge: _Judge, score: Score) -> Accuracy:
     actual = coarse(truth.codes[:, found.columns], found.widths)
     blind = coarse(judge.blind()[:, found.columns], found.widths)
     told = by_marginals(actual, found.distinct, judge.options.seed)
-    mine = inferred(found, actual, blind, known=score.exact)
-    named = {}
-    for column, each in zip(found.columns, mine, strict=True):
-        share = judge.share(each.right, each.of, each.nothing, each.marginals)
-        possible = each.possible / max(each.of, 1)
-        named[truth.schema[column].name] = replace(share, possible_share=possible)
+    mine = inferred(found, actual, blind, known=score.exact, confidence=judge.confidence)
+    names = (truth.schema[column].name for column in found.columns)
+    named = dict(zip(names, mine, strict=True))
     attributes = (
         AttributeShare(
             each.name,
@@ -215,22 +146,20 @@ def by_marginals(actual: Codes, distinct: bool, seed: int) -> int:
     """Return how many records somebody gets right who joins the columns by chance."""
     rng = np.random.default_rng((seed, actual.shape[1]))
     mixed = np.column_stack([rng.permutation(column) for column in actual.T])
-    return overlap(*counted(actual, distinct), *counted(mixed, distinct))
+    return scoring.overlap(*scoring.counted(actual, distinct), *scoring.counted(mixed, distinct))
 
 
 def _of_columns(found: ColumnsFound, judge: _Judge) -> Accuracy:
     truth, blind = judge.truth, judge.blind()
     shares = []
     for each in found.columns:
-        codes = [[code] for code, _ in each.values]
-        mine = np.array(codes, np.int64).reshape(-1, 1)
-        counts = np.array([count for _, count in each.values], np.int64)
+        mine = np.array(each.values, np.int64).reshape(-1, 2)
         actual, guessed = (
-            counted(coarse(table[:, [each.column]], (each.width,)), each.distinct)
+            scoring.counted(coarse(table[:, [each.column]], (each.width,)), each.distinct)
             for table in (truth.codes, blind)
         )
-        of, right = int(actual[1].sum()), named_right(actual, guessed, each.distinct)
-        share = judge.share(overlap(*actual, mine, counts), of, right, of)
+        of, right = int(actual[1].sum()), scoring.named_right(actual, guessed, each.distinct)
+        share = judge.share(scoring.overlap(*actual, mine[:, :1], mine[:, 1]), of, right, of)
         shares.append(AttributeShare(truth.schema[each.column].name, share, None))
     unit = "different values" if found.columns[0].distinct else "values"
     return judge.says(unit, _together(shares), *shares)
@@ -263,16 +192,14 @@ def _of_people(found: PeopleFound, judge: _Judge) -> Accuracy:
     options, facts, truth, _ = judge
     rows = fitting_rows(facts, truth, options)
     unique = options.attack == "uniqueness"
-    field = "unique" if unique else "present"
     right = told = 0
     columns = [truth.schema.column(name) for name in options.people[0]]
     people = options.codes_of_people(facts)
     for person, mine, who in zip(found.people, rows, people, strict=True):
         true = _true(mine, unique)
-        right += getattr(person, field) is true
-        expected = float(truth.records)
-        for column in columns:
-            expected *= np.count_nonzero(truth.column(column) == who[column]) / truth.records
+        right += (person.unique if unique else person.present) is true
+        shares = ((truth.column(column) == who[column]).mean() for column in columns)
+        expected = float(math.prod(shares, start=truth.records))
         told += (round(expected) == 1 if unique else expected >= 0.5) is true
     of, yes = len(found.people), sum(_true(mine, unique) for mine in rows)
     nothing = of / 2 if of == 1 else max(yes, of - yes)
@@ -290,17 +217,18 @@ def _of_values(found: PeopleFound, judge: _Judge) -> Accuracy | None:
     alone = [
         (person, mine[0]) for person, mine in zip(found.people, rows, strict=True) if len(mine) == 1
     ]
-    wanted = _wanted(options, truth)
+    known, blind, widths = options.people[0], judge.blind(), options.widths(truth.schema)
+    wanted = options.columns or [each for each in truth.schema.names if each not in known]
     if not alone or not wanted:
         return None
-    blind = judge.blind()
-    widths = options.widths(truth.schema)
     shares = []
-    for column in wanted:
-        width = (widths.get(column, 1),)
-        actual = coarse(truth.codes[:, [column]], width)[:, 0]
-        guessed = coarse(blind[:, [column]], width)[:, 0]
-        usual = most_common(actual)
+    for name in wanted:
+        column = truth.schema.column(name)
+        actual, guessed = (
+            coarse(table[:, [column]], (widths.get(column, 1),))[:, 0]
+            for table in (truth.codes, blind)
+        )
+        usual = scoring.most_common(actual)
         right = nothing = told = 0
         for person, row in alone:
             said = [each.values for each in person.values if each.column == column]
@@ -308,14 +236,6 @@ def _of_values(found: PeopleFound, judge: _Judge) -> Accuracy | None:
             nothing += guessed[row] == actual[row]
             told += usual == actual[row]
         share = judge.share(right, len(alone), nothing, told)
-        shares.append(AttributeShare(truth.schema[column].name, None, share))
+        shares.append(AttributeShare(name, None, share))
     unit = "values of people who are alone in what is known of them"
     return judge.says(unit, _together(shares), *shares)
-
-
-def _wanted(options: Options, truth: Dataset) -> list[int]:
-    """Return the columns that were to be found."""
-    names = options.columns or [
-        each for each in truth.schema.names if each not in options.people[0]
-    ]
-    return [truth.schema.column(name) for name in names]
