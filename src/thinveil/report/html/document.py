@@ -7,18 +7,8 @@ from string import Template
 from typing import Final
 
 from thinveil.report.charts import accuracy, mechanisms, membership, progress, risk, staircase
-from thinveil.report.html import prose, sections, summary
-from thinveil.report.html.markup import (
-    Html,
-    bullets,
-    code,
-    escaped,
-    figure_of,
-    joined,
-    left_out,
-    paragraph,
-    tag,
-)
+from thinveil.report.html import markup, prose, sections, summary
+from thinveil.report.html.markup import Html, code, figure_of, joined, left_out, paragraph, tag
 from thinveil.report.html.masking import View, shown
 from thinveil.report.html.sections import section
 from thinveil.verdicts import sentences
@@ -59,7 +49,7 @@ def page(
             tag(
                 "nav",
                 tag("h2", "Contents", id="contents-title"),
-                bullets(contents),
+                markup.bullets(contents),
                 aria_labelledby="contents-title",
             ),
             *(section(name, heading, content) for name, heading, content in parts),
@@ -68,10 +58,10 @@ def page(
         tag("footer", _foot(view)),
     )
     return Template(_asset("page.html")).substitute(
-        title=escaped(f"{title}: thinveil report"),
+        title=markup.escaped(f"{title}: thinveil report"),
         style=_asset("page.css"),
         body=body,
-        licences=escaped(_asset("LICENCES.txt")),
+        licences=markup.escaped(_asset("LICENCES.txt")),
         library="\n".join(f"<script>{_asset(name)}</script>" for name in _SCRIPTS),
         script=_asset("page.js").replace('"CONFIG"', _asset("charts.json").strip()),
     )
@@ -120,8 +110,8 @@ def _parts(view: View) -> list[tuple[str, str, Html]]:
         ("sure", "How sure this is", sections.sureness_of(view)),
         ("change", "What would change the verdict", sections.what_would_change(view)),
         ("limits", "Limits", sections.limits(view)),
-        ("glossary", "Glossary", sections.glossary()),
-        ("references", "References", sections.references()),
+        ("glossary", "Glossary", Html(_asset("glossary.html"))),
+        ("references", "References", Html(_asset("references.html"))),
         ("provenance", "Provenance", sections.provenance(view)),
     ]
 

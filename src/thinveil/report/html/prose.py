@@ -1,4 +1,7 @@
-"""The texts of the report that do not depend on figures: method, limits, glossary, references."""
+"""The texts of the report that do not depend on figures: attacks, method, limits.
+
+Glossary and references stand beside the page itself, in assets/.
+"""
 
 from __future__ import annotations
 
@@ -86,54 +89,6 @@ AGGREGATES: Final = (
     "gets right, and the number of trials. It holds no record, no value and no count of a subset."
 )
 """A limit of pages whose values are masked."""
-
-GLOSSARY: Final = (
-    ("Answer, question, round", "A question is asked once or, where noise must be judged, several "
-     "times; each time gives one answer. A round is a batch of questions sent together."),
-    ("Attacker", "The program that asks questions and reconstructs the table. It sees the "
-     "answers and the public facts only."),
-    ("Baseline", "What somebody gets right who asks nothing and guesses. A result counts only as "
-     "far as it goes beyond that."),
-    ("Bootstrap DP", "A relaxation of differential privacy that compares only tables made of "
-     "records that occur in the actual one."),
-    ("Claimed loss", "The privacy loss, written epsilon, that the mechanism says all answers "
-     "together have cost. Smaller means more private; 1 is a common budget for a whole release."),
-    ("Confidence", "How often a statement made in this way is right, were everything repeated. At "
-     "99.9 % it fails at most once in a thousand times."),
-    ("Curator", "Whoever holds the table and answers questions about it."),
-    ("Differential privacy (DP)", "A promise that the answers would be almost as likely had any "
-     "one record been another, for every possible table."),
-    ("Individual DP (IDP), Group IDP", "A relaxation that makes this promise for the actual table "
-     "only: for changes of one record of it, or of up to k records."),
-    ("Laplace noise", "Random numbers around zero. Their usual size is the sensitivity divided by "
-     "epsilon."),
-    ("Membership", "Whether a certain person's record is in the table."),
-    ("Sensitivity", "By how much a change of records can change the true answer. Taken over all "
-     "tables it is public; taken at the actual table it tells something about that table."),
-    ("Threshold", "The number b in the question: are there more than b such records?"),
-    ("Transcript", "Every question and its answers, kept in a file where that was wanted. Its "
-     "hash shows that two people talk about the same run."),
-    ("True and false positive rate", "How often the attacker says “in the table” where that is "
-     "true, and where it is not."),
-    ("Universe", "Which records are possible at all: bounded by public limits, or not."),
-)  # fmt: skip
-
-REFERENCES: Final = (
-    "P. Protivash, J. Durrell, Z. Ding, D. Zhang, D. Kifer: Reconstruction Attacks on Aggressive "
-    "Relaxations of Differential Privacy. The attacks of this report follow it.",
-    "J. Soria-Comas, J. Domingo-Ferrer, D. Sánchez, D. Megías: Individual Differential Privacy: A "
-    "Utility-Preserving Formulation of Differential Privacy Guarantees. IEEE Transactions on "
-    "Information Forensics and Security, 2017.",
-    "C. M. O'Keefe, A.-S. Charest: Bootstrap Differential Privacy. Transactions on Data Privacy, "
-    "2019.",
-    "C. Dwork, F. McSherry, K. Nissim, A. Smith: Calibrating Noise to Sensitivity in Private Data "
-    "Analysis. Theory of Cryptography Conference, 2006.",
-    "K. Nissim, S. Raskhodnikova, A. Smith: Smooth Sensitivity and Sampling in Private Data "
-    "Analysis. Symposium on Theory of Computing, 2007. It warns that the size of noise can tell "
-    "about the data.",
-    "C. J. Clopper, E. S. Pearson: The Use of Confidence or Fiducial Limits Illustrated in the "
-    "Case of the Binomial. Biometrika, 1934. The intervals of the membership trial.",
-)
 
 
 def how_noise_tells(claim: ClaimRecord) -> str:

@@ -241,17 +241,6 @@ def _repeated(run: Record) -> str:
     return by
 
 
-def glossary() -> Html:
-    """Explain the words of the report."""
-    terms = [tag("div", tag("dt", term), tag("dd", said)) for term, said in prose.GLOSSARY]
-    return tag("dl", *terms, class_="glossary")
-
-
-def references() -> Html:
-    """Name the literature."""
-    return tag("ol", *(tag("li", each) for each in prose.REFERENCES), class_="references")
-
-
 def provenance(view: View) -> Html:
     """Say what made this result, so that somebody else can make it again."""
     run, made, network = view.run, view.run.provenance, view.run.network

@@ -6,18 +6,12 @@ from typing import Final, NamedTuple
 
 from thinveil.report.html.markup import Html, paragraph, tag
 from thinveil.report.html.masking import View, for_readers
+from thinveil.verdicts import sentences
 from thinveil.verdicts.judging.accuracy import Accuracy
 from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import amount, loss, many, percent, upper
-from thinveil.verdicts.sentences import (
-    GUESSES_MASKED,
-    PRECISE,
-    SILENT,
-    TARGETED,
-    YES_OR_NO,
-    unit_of,
-)
+from thinveil.verdicts.sentences import GUESSES_MASKED, PRECISE, YES_OR_NO
 
 UNSCORED: Final = "the true table was not at hand"
 UNSETTLED: Final = "nothing was settled"
@@ -107,7 +101,7 @@ def _of_trials(trial: Trial) -> Figure:
     """Return how often trials were right; where the attack said nothing, it was not."""
     trials = many(trial.trials, "trial")
     if trial.undecided == trial.trials:
-        what = f"{SILENT} was found" if trial.queries else "nothing was asked"
+        what = f"{sentences.SILENT} was found" if trial.queries else "nothing was asked"
         return Figure("nothing", f"{what} in {trials}")
     right = trial.right + trial.outside - trial.wrong
     of = f"{right:,} of {trials} of membership right"
@@ -140,7 +134,7 @@ def of_one(view: View, found: Accuracy) -> Html:
 def _judged(view: View, found: Accuracy, precise: str) -> Figure:
     """Return the share that is right; of one person only whether it is."""
     run, whole = view.run, found.whole
-    of = f"{whole.right:,} of {whole.of:,} {unit_of(run, 'records')}"
+    of = f"{whole.right:,} of {whole.of:,} {sentences.unit_of(run, 'records')}"
     hidden = GUESSES_MASKED if whole.nothing is None else ""
     if view.is_one:
         if view.unsettled:
@@ -182,7 +176,7 @@ def tone(view: View) -> str:
         beyond, every = whole.share > guess, whole.share == 1
     elif score is not None:
         beyond, every = score.recovered > score.guessed, score.exact
-    elif run.attack in (*TARGETED, "column") and view.result:
+    elif run.attack in (*sentences.TARGETED, "column") and view.result:
         beyond = view.result.settled > 0
         every = run.ended == "complete" and view.result.right == view.result.checked
     else:
