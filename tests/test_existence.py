@@ -275,7 +275,7 @@ def test_a_column_with_and_without_missing_values(size: int, missing: bool) -> N
     for chosen in range(1, 2 ** len(domain)):
         values = [value for place, value in enumerate(domain) if chosen >> place & 1]
         for others, hidden in ((0, False), (1, False), (1, True)):
-            found, _ = oracle(existence.column(axis, []), values, others, hidden)
+            found, _ = oracle(existence.column(axis), values, others, hidden)
             assert sorted(found) == [(value, 1) for value in values]
 
 
@@ -291,7 +291,7 @@ def test_the_two_parts_of_a_cut_axis_hold_every_value_once(at: int, width: int) 
     for side, (low, high) in enumerate(cut.sides):
         part = cut.part(axis, side)
         mine = sorted(value for value in values if low <= value < high)
-        search = cut.within(existence.column(part, []), width, side)
+        search = cut.within(existence.column(part), width, side)
         found, _ = oracle(search, mine, 1, hidden=True)
         assert {axis.code(step) for step, _ in found} == {coarse(value, width) for value in mine}
 

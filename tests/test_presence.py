@@ -246,7 +246,7 @@ def halving(data: Dataset) -> int:
             groups.setdefault(tuple(row[:depth]), []).append(row[depth])
         for values in groups.values():
             others = data.records - len(values)
-            total += oracle(existence.column(axis, []), values, others, hidden=False)[1]
+            total += oracle(existence.column(axis), values, others, hidden=False)[1]
     return total
 
 

@@ -30,14 +30,13 @@ from thinveil.attacker.findings import (
     TableFound,
 )
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Codes, Floats
+from thinveil.language.queries import Codes, Flags, Floats
 from thinveil.language.schema import MISSING, Attribute, Schema
 
 Span = tuple[int, int]
 """The lowest and the highest code that is believed possible."""
 
 _SMALL: Final = 256
-
 
 _FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
 
@@ -135,7 +134,7 @@ def table_bits(schema: Schema, found: TableFound) -> tuple[float, ...]:
     return tuple(bits)
 
 
-def _changes(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _changes(codes: Codes) -> Flags:
     """Tell which rows differ from the row before; the first one does."""
     changed = np.ones(len(codes), np.bool_)
     changed[1:] = (codes[1:] != codes[:-1]).any(axis=1)
@@ -180,21 +179,13 @@ def person_bits(facts: PublicFacts, person: PersonFound, present: bool = False) 
 
 @dataclass(frozen=True, slots=True)
 class CodeLength:
-    """What was found with its bits, and what they rest on.
+    """What was found with its bits, and what they rest on."""
 
-    Args:
-        found: The same with the bits of every part.
-        total: The bits of all of it; None where nothing was found.
-        columns: The bits of each attribute that was searched, by its position.
-        learned: Whether the attack has beliefs of its own, and these are bits under them.
-        unlimited: Attributes whose limits were taken from the values found.
-    """
-
-    found: Found | None
-    total: float | None
-    columns: Mapping[int, float]
-    learned: bool = False
-    unlimited: tuple[int, ...] = ()
+    found: Found | None  # the same with the bits of every part
+    total: float | None  # None where nothing was found
+    columns: Mapping[int, float]  # of each attribute that was searched, by its position
+    learned: bool = False  # whether these are bits under beliefs of the attack's own
+    unlimited: tuple[int, ...] = ()  # attributes whose limits were taken from the values found
 
 
 def code_length(

@@ -13,12 +13,7 @@ from thinveil.language.schema import LIMIT
 def doubled(
     width: int, beyond: Callable[[int], Generator[Any, Any, bool]], reach: int = 1
 ) -> Generator[Any, Any, int]:
-    """Double a reach around zero until no value lies beyond it.
-
-    Args:
-        width: The precision, in steps of the attribute's grid.
-        beyond: Asks whether some value lies outside -reach .. reach - 1.
-        reach: Where to begin.
+    """Double a reach until no value lies beyond it, outside of -reach .. reach - 1.
 
     Raises:
         EvidenceError: Values seem to lie outside the whole grid.

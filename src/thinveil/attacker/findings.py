@@ -12,24 +12,17 @@ from thinveil.language.queries import Codes
 class TableFound:
     """A table as a multiset of records, perhaps not yet complete.
 
-    Args:
-        columns: The attributes in the order in which they were found.
-        codes: A row for each different record; what is not known yet is 0.
-        known: For each row, how many of the columns are known, from the left.
-        counts: For each row, how many records it stands for.
-        widths: For each column, the precision in steps of its grid.
-        distinct: Whether these are the different records, and how often each occurs is not
-            known (Bootstrap DP); counts are then all 1.
-        bits: For each column, what it was worth under the attack's own beliefs, given the
-            columns before it; None where the attack has none (`codelength` fills it in).
-            Columns at the end of which nothing is known yet may be left off.
+    It may be `distinct`: these are the different records, and how often each occurs is not known
+    (Bootstrap DP); counts are then all 1. Bits are, for each column, what it was worth under the
+    attack's own beliefs, given the columns before it; None where the attack has none
+    (`code_length` fills it in). Columns at the end of which nothing is known may be left off.
     """
 
-    columns: tuple[int, ...]
-    codes: Codes
-    known: Codes
-    counts: Codes
-    widths: tuple[int, ...]
+    columns: tuple[int, ...]  # in the order in which they were found
+    codes: Codes  # a row for each different record; what is not known yet is 0
+    known: Codes  # for each row, how many of the columns are known, from the left
+    counts: Codes  # for each row, how many records it stands for
+    widths: tuple[int, ...]  # for each column, the precision in steps of its grid
     distinct: bool = False
     bits: tuple[float, ...] | None = None
 
@@ -67,30 +60,21 @@ class CountFound:
 
 @dataclass(frozen=True, slots=True)
 class PersonFound:
-    """What was learned about one person; None where it was not asked or not settled yet.
+    """What was learned about one person; None where it was not asked or not settled yet."""
 
-    Args:
-        present: Whether somebody in the table fits what was known.
-        unique: Whether exactly one record fits.
-        matches: How many records fit.
-        values: For each attribute found, its values among the matching records.
-        prior_failed: Attributes whose prior bounds turned out wrong.
-        bits: What all of it was worth, the values included.
-    """
-
-    present: bool | None = None
-    unique: bool | None = None
-    matches: int | None = None
-    values: tuple[ColumnFound, ...] = ()
-    prior_failed: tuple[int, ...] = ()
-    bits: float | None = field(default=None, compare=False)
+    present: bool | None = None  # whether somebody in the table fits what was known
+    unique: bool | None = None  # whether exactly one record fits
+    matches: int | None = None  # how many records fit
+    values: tuple[ColumnFound, ...] = ()  # of each attribute found, among the matching records
+    prior_failed: tuple[int, ...] = ()  # attributes whose prior bounds turned out wrong
+    bits: float | None = field(default=None, compare=False)  # of all of it, values included
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleFound:
     """What was learned about a list of people, in its order."""
 
-    people: tuple[PersonFound, ...] = field(default=())
+    people: tuple[PersonFound, ...] = ()
 
 
 Found = TableFound | ColumnsFound | CountFound | PeopleFound

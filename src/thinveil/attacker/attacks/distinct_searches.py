@@ -24,7 +24,7 @@ from thinveil.attacker.attacks.witness_cut import (
     find_cut,
     labelled,
     one,
-    run_on_sides,
+    side_jobs,
 )
 from thinveil.attacker.doubling import doubled, within
 from thinveil.attacker.engines.coroutines import WHOLE_CELL, Work, side_by_side
@@ -72,19 +72,15 @@ def smallest_first(low: int, end: int, found: Values) -> Search[Values]:
             low, high = waiting.pop()
 
 
-def column(axis: Axis, found: Values) -> Search[Values]:
+def column(axis: Axis) -> Search[Values]:
     """Find all values of a group that has some record, missing ones first.
 
     Where "none" and "all" look alike, the group must not hold all records of the table.
-
-    Args:
-        axis: The attribute.
-        found: Values are added here as they come.
     """
     lower, upper = axis.limits
+    found: Values = []
     if lower > upper:  # nothing but missing values is possible
-        found.append((MISSING, 1))
-        return found
+        return [(MISSING, 1)]
     if axis.missing:
         zone = yield (*_GAP, 0)
         if zone != BELOW:
@@ -104,11 +100,6 @@ def _some(low: int, high: int) -> Search[bool]:
     return (yield from one(low, high)) != BELOW
 
 
-def _sides(cut: Cut | None) -> tuple[int | None, ...]:
-    """Return the sides to search one after the other: the whole table has none."""
-    return (None,) if cut is None else (0, 1)
-
-
 def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
     """Return cells, of which the first column is the cut's, each within one side of it."""
     first, end = np.array(cut.sides)[side].T
@@ -120,17 +111,12 @@ def on_side(cells: Cells, cut: Cut, side: Codes) -> Cells:
 class Existence:
     """An engine that tells none, some or all; values are those that occur, whatever their number.
 
-    Args:
-        facts: What is public.
-        care: How sure decisions must be, where single answers do not tell.
-
-    Attributes:
-        cut: A cut with records on both sides, once one was needed.
+    `care` says how sure decisions must be, where single answers do not tell.
     """
 
     def __init__(self, facts: PublicFacts, care: Care) -> None:
         self.facts, self.care = facts, care
-        self.cut: Cut | None = None
+        self.cut: Cut | None = None  # one with records on both sides, once it was needed
 
     def check(self, axes: Sequence[Axis], groups: int) -> None:
         """Refuse nothing."""
@@ -152,14 +138,23 @@ class Existence:
     def _limits(self, axes: Sequence[Axis], about: About) -> Attack[list[Axis]]:
         """Double until nothing lies beyond, on each side of a cut if there is one."""
         unknown = [axis for axis in axes if axis.lower is None]
-        sides = _sides(self.cut)
-        jobs = [Job(_reach(axis), {}, axis, side) for axis in unknown for side in sides]
-        reached = yield from run_on_sides(self.facts, jobs, self.cut, lambda *_: about, self.care)
-        known = {}
-        for place, axis in enumerate(unknown):
-            reach = max(reached[place * len(sides) : (place + 1) * len(sides)])
-            known[axis.column] = within(axis, reach)
-        return [known.get(axis.column, axis) for axis in axes]
+        jobs = [job for axis in unknown for job in self._jobs(_reach, {}, axis)]
+        reached = yield from side_jobs(self.facts, jobs, lambda *_: about, self.care)
+        farthest: dict[int, int] = {}
+        for job, reach in zip(jobs, reached, strict=True):
+            farthest[job.axis.column] = max(farthest.get(job.axis.column, 1), reach)
+        return [
+            within(axis, farthest[axis.column]) if axis.lower is None else axis for axis in axes
+        ]
+
+    def _jobs(
+        self, search: Callable[[Axis], Search[Any]], box: Box, axis: Axis, apart: bool = True
+    ) -> list[Job]:
+        """Return the search of a box, or one for each side of a cut if there is one."""
+        if self.cut is None or not apart:
+            return [Job(search(axis), box, axis)]
+        parts = [search(self.cut.part(axis, side)) for side in (0, 1)]
+        return [self.cut.job(part, box, axis, side) for side, part in enumerate(parts)]
 
     def more_than(self, groups: Cohorts, steps: Sequence[int], look: Look) -> Attack[Flags]:
         """Tell whether any record is there; more is not shown.
@@ -206,29 +201,25 @@ class Existence:
         Where the direction is hidden and a group is the whole table, both sides of a cut are
         searched.
         """
-        hidden = self.facts.claim.hides_direction
         every = groups.sizes == self.facts.records
         so_far = look(0.0, [None] * (len(groups.rows) * len(axes))).so_far
         if every.any() or any(axis.lower is None for axis in axes):
             yield from self._find_cut(so_far)
-        cut = self.cut
         axes = yield from self._limits(axes, About("finding bounds", 0.0, so_far))
-        jobs, owner = [], []
-        for place, box in enumerate(_boxes(groups, np.arange(len(groups.rows)))):
-            for number, axis in enumerate(axes):
-                for side in _sides(cut) if hidden and every[place] else (None,):
-                    jobs.append(_column_job(axis, cut, side, box))
-                    owner.append(place * len(axes) + number)
+        boxes = zip(_boxes(groups, np.arange(len(groups.rows))), every.tolist(), strict=True)
+        jobs = [self._jobs(column, box, axis, apart) for box, apart in boxes for axis in axes]
+        owner = [place for place, mine in enumerate(jobs) for _ in mine]
 
         def merged(results: Sequence[Values | None]) -> list[Any]:
-            found: list[Any] = [[] for _ in range(len(groups.rows) * len(axes))]
+            found: list[Any] = [[] for _ in jobs]
             for each, values in zip(owner, results, strict=True):
                 unknown = values is None or found[each] is None
                 found[each] = None if unknown else sorted({*found[each], *(values or ())})
             return found
 
-        results = yield from run_on_sides(
-            self.facts, jobs, cut, lambda done, seen: look(done, merged(seen)), self.care
+        flat = [job for mine in jobs for job in mine]
+        results = yield from side_jobs(
+            self.facts, flat, lambda done, seen: look(done, merged(seen)), self.care
         )
         return merged(results)
 
@@ -241,11 +232,3 @@ def _boxes(groups: Cohorts, which: Codes) -> list[Box]:
         {column: (low, high) for column, (low, high) in zip(cells.columns, each, strict=True)}
         for each in ends
     ]
-
-
-def _column_job(axis: Axis, cut: Cut | None, side: int | None, box: Box) -> Job:
-    """Return the search for all values of a box, or of the records on one side of a cut."""
-    part = axis
-    if cut is not None and side is not None and axis.column == cut.column:
-        part = cut.part(axis, side)
-    return Job(column(part, []), box, axis, side)

@@ -9,7 +9,7 @@ cells are put together at random, several times over: they would have to meet ea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from thinveil.attacker.evidence.sequential import until_sure
 from thinveil.attacker.fixed_order import drawn
 from thinveil.attacker.terms import Attack
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Answers, Cells, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import MISSING
 
 MOST_BOXES: Final = 256
@@ -128,30 +128,29 @@ def _tested(facts: PublicFacts, sets: _Sets, care: Care, about: About) -> Attack
     nats = care.nats(len(right))
     usual, second, twice = at_least(facts.claim, facts.records, sets.records())
     for test, mine in ((usual, np.arange(len(right))), (second, np.flatnonzero(twice))):
-        proving = _Proving(facts, care, sets, test, nats, mine[right[mine]], about)
+        proving = _Proving(facts, care, sets, test, mine[right[mine]], about, nats)
         yield from until_sure(facts, care, proving)
         right &= proving.led > _DOUBTED
     return right
 
 
-@dataclass(slots=True, eq=False)
 class _Proving:
     """One test for each of some sets, until it is proved or given up. Conforms to `Inquiry`."""
 
-    facts: PublicFacts
-    care: Care
-    sets: _Sets
-    test: Test
-    nats: float
-    asked: Codes  # the sets that are neither
-    about: About
-    led: Floats = field(init=False)
-    drawn: Codes = field(init=False)
-    epsilon: float | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.led, self.drawn = np.zeros(len(self.test.yes)), np.zeros_like(self.test.yes)
-        self.epsilon = None if self.facts.claim.protected else 1.0
+    def __init__(
+        self,
+        facts: PublicFacts,
+        care: Care,
+        sets: _Sets,
+        test: Test,
+        asked: Codes,
+        about: About,
+        nats: float,
+    ) -> None:
+        self.facts, self.care, self.sets, self.test, self.about = facts, care, sets, test, about
+        self.asked, self.nats = asked, nats  # the sets that are neither, and how sure to be
+        self.led, self.drawn = np.zeros(len(test.yes)), np.zeros_like(test.yes)
+        self.epsilon = None if facts.claim.protected else 1.0
 
     @property
     def running(self) -> bool:

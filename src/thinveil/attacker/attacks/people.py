@@ -108,8 +108,7 @@ def matches(engine: Engine, people: Sequence[Person]) -> Attack[Codes]:
         ),
         few=True,
     )
-    _, constant = cells_of(facts, people)
-    found = np.array([facts.records * (each or 0) for each in constant], np.int64)
+    found = facts.records * np.array([bool(each and each.present) for each in known], np.int64)
     found[groups.rows] = counts
     return found
 

@@ -26,32 +26,22 @@ from thinveil.language.queries import About, Box, Cells
 class Wish:
     """What an attack is to find, and what it may take for granted.
 
-    Args:
-        columns: The columns to find.
-        order: For a table, columns to begin with, where the user wants a say.
-        widths: A coarser precision for some columns.
-        box: The predicate to count.
-        people: For each person, the codes of known columns; the same columns for all.
-        priors: Bounds, in codes, that people's values are believed to lie in. They are checked
-            and dropped for a person where they fail.
-        present: Whether all people are known to be in the table.
-        alone: Whether they are known to be unique, too.
-        shortcut: Whether a binary attribute of a unique person is a membership question.
-        force: Whether to go ahead with a very long attack.
-        thrift: How to ask about many groups at once; None asks about each by itself.
+    Of people the codes of known columns are given, the same columns for all. Priors are bounds,
+    in codes, that their values are believed to lie in; they are checked, and dropped for a person
+    where they fail.
     """
 
-    columns: Sequence[int] = ()
-    order: Sequence[int] = ()
-    widths: dict[int, int] = field(default_factory=dict)
-    box: Box = field(default_factory=dict)
+    columns: Sequence[int] = ()  # to find
+    order: Sequence[int] = ()  # of a table, columns to begin with, where the user wants a say
+    widths: dict[int, int] = field(default_factory=dict)  # a coarser precision for some columns
+    box: Box = field(default_factory=dict)  # the predicate to count
     people: Sequence[Person] = ()
     priors: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    present: bool = False
-    alone: bool = False
-    shortcut: bool = True
-    force: bool = False
-    thrift: Thrift | None = None
+    present: bool = False  # whether all people are known to be in the table
+    alone: bool = False  # whether they are known to be unique, too
+    shortcut: bool = True  # whether a binary attribute of a unique person is a membership question
+    force: bool = False  # whether to go ahead with a very long attack
+    thrift: Thrift | None = None  # how to ask about many groups at once, not each by itself
 
     def axes(self, facts: PublicFacts) -> list[Axis]:
         """Return the axes of the columns to find."""

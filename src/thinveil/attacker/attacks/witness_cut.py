@@ -12,11 +12,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
+
 from thinveil.attacker.attacks.table import cell_of, in_order
 from thinveil.attacker.engines.coroutines import Work, side_by_side
 from thinveil.attacker.engines.protocol import Look
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.terms import BELOW, NOISY, Attack, Axis, Search, axes_of
+from thinveil.attacker.terms import BELOW, NOISY, Attack, Axis, Search, axes_of, scaled
 from thinveil.errors import Undecided
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells
@@ -25,6 +27,15 @@ from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
 _MOST_CUTS: Final = 4096
 Range = tuple[int, int]
 Box = dict[int, Range]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A search among the records of a box."""
+
+    search: Search[Any]
+    box: Box
+    axis: Axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +54,19 @@ class Cut:
         return (MISSING, self.at), (self.at, INFINITE)
 
     def part(self, axis: Axis, side: int) -> Axis:
-        """Return the part of its own axis that one side can have values in."""
+        """Return the part of an axis that one side can have values in, as far as that is known."""
+        if axis.column != self.column or axis.lower is None:
+            return axis
         lower, upper = axis.limits
         if side:
             return replace(axis, lower=max(lower, self.at // axis.width), missing=False)
         return replace(axis, upper=min(upper, (self.at - 1) // axis.width))
+
+    def job(self, search: Search[Any], box: Box, axis: Axis, side: int) -> Job:
+        """Return a search among the records of a box that lie on one side."""
+        if axis.column != self.column:
+            return Job(search, {**box, self.column: self.sides[side]}, axis)
+        return Job(self.within(search, axis.width, side), box, replace(axis, width=1))
 
     def within(self, search: Search[Any], width: int, side: int) -> Search[Any]:
         """Run a search of steps on the cut's own column in codes, within one side of it."""
@@ -58,13 +77,9 @@ class Cut:
                 low, high, b = next(search) if zone is None else search.send(zone)
             except StopIteration as stop:
                 return stop.value
-            low, high = max(_scaled(low, width), first), min(_scaled(high, width), end)
+            low, high = scaled(np.array([low, high]), width).tolist()
+            low, high = max(low, first), min(high, end)
             zone = (yield low, high, b) if low < high else BELOW
-
-
-def _scaled(step: int, width: int) -> int:
-    fixed = step in (MISSING, LOWEST, INFINITE)
-    return step if fixed else max(step * width, LOWEST)
 
 
 def _cuts(axis: Axis) -> Iterator[list[int]]:
@@ -129,41 +144,20 @@ def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attac
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A search among the records of a box, all of them or those on one side of a cut."""
-
-    search: Search[Any]
-    box: Box
-    axis: Axis
-    side: int | None = None
-
-
-def run_on_sides(
-    facts: PublicFacts, jobs: Sequence[Job], cut: Cut | None, look: Look, care: Care
-) -> Attack[list[Any]]:
-    """Run searches side by side; those on one side of a cut have its column restricted."""
-    plain, cornered = [], []
-    for number, job in enumerate(jobs):
-        if cut is None or job.side is None:
-            plain.append((number, job))
-        elif job.axis.column == cut.column:  # a range within a range, in codes
-            search = cut.within(job.search, job.axis.width, job.side)
-            plain.append((number, Job(search, job.box, replace(job.axis, width=1))))
-        else:
-            box = {**job.box, cut.column: cut.sides[job.side]}
-            cornered.append((number, replace(job, box=box)))
+def side_jobs(facts: PublicFacts, jobs: Sequence[Job], look: Look, care: Care) -> Attack[list[Any]]:
+    """Run searches side by side, boxes of the same columns at a time, those of fewest first."""
     results: list[Any] = [None] * len(jobs)
-    for part, before in ((plain, 0), (cornered, len(plain))):
-        if not part:
-            continue
+    before = 0
+    for columns in sorted({tuple(job.box) for job in jobs}, key=len):
+        numbers = [number for number, job in enumerate(jobs) if tuple(job.box) == columns]
+        part = [jobs[number] for number in numbers]
         rows: dict[tuple[tuple[int, Range], ...], int] = {}
-        row = [rows.setdefault(tuple(job.box.items()), len(rows)) for _, job in part]
+        row = [rows.setdefault(tuple(job.box.items()), len(rows)) for job in part]
         cells, _ = cell_of(facts, [dict(key) for key in rows])
-        work = [Work(job.search, r, job.axis) for r, (_, job) in zip(row, part, strict=True)]
-        numbers = [number for number, _ in part]
+        work = [Work(job.search, r, job.axis) for r, job in zip(row, part, strict=True)]
         look_on = partial(_look, look, results, numbers, before)
         _place(results, numbers, (yield from side_by_side(facts, cells, work, look_on, care)))
+        before += len(numbers)
     return results
 
 

@@ -23,19 +23,12 @@ class CountBeliefs:
 
     None at all is unlikely but possible: whoever guessed the value may have been wrong. The
     beliefs of all groups stand one after the other in one flat array.
-
-    Args:
-        claim: What the mechanism does.
-        records: The number of records in the whole table.
     """
 
     def __init__(self, claim: Claim, records: int) -> None:
-        self._claim = claim
-        self._records = records
-        self._k = claim.reach
+        self._claim, self._records, self._k = claim, records, claim.reach
         self._laws = Laws.of(claim)
-        self.owner = np.empty(0, np.int64)
-        self._size = np.empty(0, np.int64)
+        self.owner, self._size = np.empty(0, np.int64), np.empty(0, np.int64)
         self._log = np.empty(0)
         self._known: tuple[Floats, Floats] | None = None
 

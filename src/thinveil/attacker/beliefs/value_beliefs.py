@@ -23,15 +23,10 @@ _NEVER: Final = -1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """How much belief lies below each value, for all rows alike: straight between knots.
+    """How much belief lies below each value, for all rows alike: straight between knots."""
 
-    Args:
-        knots: Values, ascending.
-        below: What lies below each of them, ascending strictly.
-    """
-
-    knots: Floats
-    below: Floats
+    knots: Floats  # values, ascending
+    below: Floats  # what lies below each of them, ascending strictly
 
     def upto(self, values: Codes) -> Floats:
         """Return how much lies below each value."""
@@ -44,25 +39,17 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """What is believed at first, a row a ladder: pieces, and how dense belief is in each.
+    """What is believed at first, a row a ladder: pieces, and how dense belief is in each."""
 
-    Args:
-        edge: Where pieces begin and end, ascending; pieces may be empty.
-        density: The logarithm of how much denser each is than the measure says.
-    """
-
-    edge: Codes
-    density: Floats
+    edge: Codes  # where pieces begin and end, ascending; pieces may be empty
+    density: Floats  # the logarithm of how much denser each is than the measure says
 
 
 class Ladders:
     """Beliefs in rows, each over the values from its low end up to its top (not included).
 
-    Args:
-        low: The lowest possible value of each row.
-        top: One more than the highest possible value of each row.
-        measure: How likely values are before anything is asked; None for all alike.
-        pieces: How many pieces a row may start with.
+    The measure says how likely values are before anything is asked; None for all alike. A row
+    may start with so many pieces.
     """
 
     def __init__(

@@ -26,10 +26,6 @@ from thinveil.language.schema import INFINITE, LOWEST, MISSING
 class AnyLaw:
     """Counts records in ranges of cells, by whatever law the mechanism has.
 
-    Args:
-        facts: What is public.
-        care: How sure decisions must be.
-
     Raises:
         UsageError: The curator caches its answers, and they would have to be repeated.
     """

@@ -28,17 +28,11 @@ for nothing; values may be some of several."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cohorts:
-    """Groups of records to be asked about.
-
-    Args:
-        cells: A table of cells.
-        rows: The cells that are meant.
-        sizes: How many records each of them holds; the most it may hold, where that is asked.
-    """
+    """Groups of records to be asked about."""
 
     cells: Cells
-    rows: Codes
-    sizes: Codes
+    rows: Codes  # the cells that are meant
+    sizes: Codes  # how many records each of them holds; at most, where that is asked
 
     @staticmethod
     def everybody(facts: PublicFacts) -> Cohorts:
@@ -54,15 +48,13 @@ class Cohorts:
 class Hints:
     """What an engine may make use of where the values of people are wanted.
 
-    Args:
-        people: How many there are; limits found for one may not be worth it for the whole table.
-        priors: Bounds, in codes, that values are believed to lie in. They are checked.
-        shortcut: Whether a binary attribute of a unique person is a membership question.
+    Limits found for one person may not be worth it for the whole table. Priors are bounds, in
+    codes, that values are believed to lie in. They are checked.
     """
 
     people: int
     priors: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    shortcut: bool = True
+    shortcut: bool = True  # whether a binary attribute of a unique person is a membership question
 
 
 class Engine(Protocol):

@@ -81,12 +81,9 @@ class Identical:
     all repeats are the true bit, or all are the other one. At 1e-10 an answer, one unrounded
     or whole-number answer is enough; answers in {0, 1} need 35 for an error of 1e-10, where
     the paper's 15 err with probability 2 * 2^-15 = 6.1e-5.
-
-    Args:
-        post: What the mechanism does to a noisy answer.
     """
 
-    post: Post = "none"
+    post: Post = "none"  # what the mechanism does to a noisy answer
 
     @property
     def name(self) -> str:

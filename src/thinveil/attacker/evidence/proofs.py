@@ -111,10 +111,8 @@ class Proofs(Test):
 class Speed:
     """How much the answers of one kind of test tell."""
 
-    proof: float
-    """Nats an answer gives on average when the claim is true."""
-    step: int
-    """How many answers make a good step while searching."""
+    proof: float  # nats an answer gives on average when the claim is true
+    step: int  # how many answers make a good step while searching
 
 
 class Paces:

@@ -8,7 +8,7 @@ bounded one the attack looks for one first, and asks each of many nested ranges 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -16,18 +16,10 @@ import numpy as np
 
 from thinveil.attacker.evidence.error_budget import Care, Empty, risky
 from thinveil.attacker.evidence.likelihood import row_loglik
+from thinveil.attacker.terms import Attack
 from thinveil.errors import Undecided, UsageError
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import (
-    WHOLE,
-    About,
-    Answers,
-    Cells,
-    Codes,
-    Flags,
-    Floats,
-    QueryBatch,
-)
+from thinveil.language.queries import WHOLE, About, Cells, Codes, Flags, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING
 
 _T = TypeVar("_T")
@@ -138,11 +130,8 @@ def _part(empty: Empty, word: Codes) -> tuple[Codes, Codes]:
 
 
 def worded(
-    facts: PublicFacts,
-    care: Care,
-    attack: Generator[QueryBatch, Answers, _T],
-    nothing: Callable[[], Any] = lambda: None,
-) -> Generator[QueryBatch, Answers, _T]:
+    facts: PublicFacts, care: Care, attack: Attack[_T], nothing: Callable[[], Any] = lambda: None
+) -> Attack[_T]:
     """Run an attack, after looking for an empty range where it will need one for its words.
 
     `nothing` returns what is known before the attack has begun.
@@ -154,7 +143,7 @@ def worded(
 
 def find_empty(
     facts: PublicFacts, care: Care, nothing: Callable[[], Any] = lambda: None
-) -> Generator[QueryBatch, Answers, Empty]:
+) -> Attack[Empty]:
     """Find a range that holds no record, by one question on each of many nested ranges.
 
     If the innermost range held a record, all would. Each question is asked once, so a cache
@@ -164,13 +153,10 @@ def find_empty(
         Undecided: No column has an empty range at either end that is wide enough.
     """
     claim = facts.claim
+    sized = sorted(((each.size or 0, column) for column, each in enumerate(facts.schema)))
     if claim.hides_direction and not claim.counts:
-        raise _no_words()
-    sized = sorted(
-        ((attribute.size or 0, column) for column, attribute in enumerate(facts.schema)),
-        reverse=True,
-    )
-    for size, column in sized:
+        sized = []  # none and all look alike
+    for size, column in reversed(sized):
         attribute = facts.schema[column]
         lower, upper = attribute.lower, attribute.upper
         if lower is None or upper is None or size < 2 * _FEWEST:
@@ -188,11 +174,7 @@ def find_empty(
                 about = About(f"looking for an empty range: {attribute.name}", 0.0, nothing)
                 if (yield from _holds_none(facts, care, column, low, high, about)):
                     return Empty(column, int(low[-1]), int(high[-1]))
-    raise _no_words()
-
-
-def _no_words() -> Undecided:
-    return Undecided(
+    raise Undecided(
         "no usable difference was found: the curator caches its answers, this mechanism needs "
         "repeated ones, and no range was found to be empty that could change the words"
     )
@@ -200,7 +182,7 @@ def _no_words() -> Undecided:
 
 def _holds_none(
     facts: PublicFacts, care: Care, column: int, low: Codes, high: Codes, about: About
-) -> Generator[QueryBatch, Answers, bool]:
+) -> Attack[bool]:
     """Test whether the last of nested ranges, from wide to narrow, holds no record."""
     claim, k = facts.claim, facts.claim.reach
     tests = [(k, 1)]

@@ -7,13 +7,14 @@ attacks then run as they would against honest noise, by the bit alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
+from thinveil.attacker.terms import Attack
 from thinveil.errors import Undecided
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers, Codes, Floats, QueryBatch
+from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import EVEN, Sensitivity
 
 _T = TypeVar("_T")
@@ -49,10 +50,10 @@ def by_bits(facts: PublicFacts) -> PublicFacts:
 
 def else_by_bits(
     facts: PublicFacts,
-    first: Generator[QueryBatch, Answers, _T],
-    second: Callable[[PublicFacts], Generator[QueryBatch, Answers, _T]],
+    first: Attack[_T],
+    second: Callable[[PublicFacts], Attack[_T]],
     again: bool = True,
-) -> Generator[QueryBatch, Answers, _T]:
+) -> Attack[_T]:
     """Run an attack; where noise tells it nothing, run it again on the true bits.
 
     `second` makes the same attack for what else is seen of the target, unless not `again`.

@@ -37,10 +37,7 @@ _HASTY_TRIES: Final = 15  # how often, where what cannot be found may be looked 
 class Searches:
     """Searches for all values of groups of records on one axis with known limits, side by side.
 
-    Args:
-        sizes: How many records each group has, none of them missing a value.
-        manner: How to go about it.
-        found: What is known of each group already; values are added there.
+    No record misses a value. What is found already, if anything, is added to.
     """
 
     def __init__(

@@ -28,18 +28,14 @@ Questions = tuple[Codes, Codes, Codes, Codes, Codes]
 class Manner:
     """How searches go about their work.
 
-    Args:
-        prior: What is likely beforehand; None where all values are.
-        nats: How sure proofs must be where they are not the last word: they take no share of
-            the error, and a group that contradicts itself is `lost`. None where they are.
-        epsilon: What answers cost, where that is known.
-        patience: How many answers a guess gets at a time, compared to what is usual.
+    `nats` says how sure proofs must be where they are not the last word: they take no share of
+    the error, and a group that contradicts itself is `lost`. None where they are.
     """
 
-    prior: View | None = None
+    prior: View | None = None  # what is likely beforehand; None where all values are
     nats: float | None = None
-    epsilon: float | None = None
-    patience: float = 1.0
+    epsilon: float | None = None  # what answers cost, where that is known
+    patience: float = 1.0  # how many answers a guess gets at a time, compared to what is usual
 
 
 @dataclass(slots=True, eq=False)
