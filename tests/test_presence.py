@@ -282,7 +282,7 @@ def test_unions_are_bounded(thrifty: bool) -> None:
         1 if batch.offsets is None else int(np.diff(batch.offsets).max())
         for batch in target.batches
     )
-    assert (1 < most <= presence.MOST_BOXES) if thrifty else most == 1
+    assert (1 < most <= presence.BOXES) if thrifty else most == 1
 
 
 @settings(max_examples=100)

@@ -187,9 +187,9 @@ def test_a_record_too_many_hides_no_missing_one(many):
 
 def test_an_outlook_expects_what_it_saw():
     outlook = Outlook(1000, [np.array([0, 1, 0, 1])])
-    even = outlook.view(np.array([0]))
-    outlook.learn(np.array([0, 1]), np.array([10, 500]), np.array([60, 40]))
-    view = outlook.view(np.array([2, 3]))
+    even = outlook.view(np.array([0]), [])
+    found = np.array([0, 1]), np.array([10, 500]), np.array([60, 40])
+    view = outlook.view(np.array([2, 3]), [found])
     seen, value = np.array([0]), np.array([10])
     assert view.bits(seen, value, np.array([1])) < even.bits(seen, value, np.array([1])) - 5
     assert view.bits(np.array([0]), value, np.array([1])) < view.bits(

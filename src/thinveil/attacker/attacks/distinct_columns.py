@@ -60,7 +60,6 @@ class _Column:
     codes: tuple[int, int] = MISSING, INFINITE
     found: list[int] = field(default_factory=list)
     bits: float = 0.0
-    gap: int = BELOW  # whether no value is missing, some are, or all
 
     @property
     def base(self) -> int:
@@ -84,7 +83,6 @@ class _Lines(Frontiers):
         self._size = np.array([max(each.size, 1) for each in columns], np.float64)
         trials = np.maximum(self._size[owner] / 2, 1.0)
         super().__init__(owner, low, end, known == 1, np.ones(len(parts)), trials)
-        self._last = self.low.copy()
         parts_of = min(_PARTS, max(records // 4, 1))
         self._wide = np.array([max(column.size // parts_of, 1) for column in columns], np.int64)
         self._left = np.array([records - len(column.found) for column in columns], np.int64)
@@ -117,8 +115,8 @@ class _Lines(Frontiers):
             column.found.append(column.base + place)
         self._left -= np.bincount(self.owner[rows], minlength=len(self._left))
         gap = self.trials[rows] / self.hits[rows]
-        gap = gap**_FADING * (places + 1.0 - self._last[rows]) ** (1 - _FADING)
-        self._last[rows] = places + 1
+        gap = gap**_FADING * (places + 1.0 - self.last[rows]) ** (1 - _FADING)
+        self.last[rows] = places + 1
         self.hits[rows] = _SHAPE - 1  # this value is about to be counted
         self.trials[rows] = np.maximum(_SHAPE * gap - 1, 0.5)
 
@@ -128,36 +126,27 @@ class _Lines(Frontiers):
         for column, more in zip(self._columns, told.tolist(), strict=True):
             column.bits += more
 
-    def shared(self, rows: Codes) -> Codes:
+    def split(self, rows: Codes) -> tuple[Codes, Codes]:
         """Share out lines that are wide or seem to hold much.
 
         How dense values lie tells little of what is far away, and there are no more values than
         records: beyond as many as that a line begins anew.
         """
-        new = rows
-        while len(new):
-            owner, known = self.owner[new], self.known[new]
-            first = np.where(known, self.high[new], self.low[new])
-            left = self.end[new] - first
-            gap = self.trials[new] / self.hits[new]
-            trusted = np.minimum(self._left[owner], _TRUSTED)
-            much = (left > _EXPECTED * gap) & (trusted > _EXPECTED)
-            far = much & (left > 2 * trusted * gap)
-            split = (left > 1) & (much | (known & (left >= self._wide[owner])))
-            parent = new[split]
-            if not len(parent):
-                break
-            first, left, known, far = first[split], left[split], known[split], far[split]
-            near = np.where(far, np.maximum(trusted * gap, 1)[split], left // 2).astype(np.int64)
-            middle = np.where(known, first, first + near)
-            fresh = self.add(parent, middle)
-            self._last = np.concatenate([self._last, middle])
-            strange = fresh[far & ~known]
-            length = self.end[strange] - self.low[strange]
-            self.trials[strange] = self.hits[strange] * length / _EXPECTED
-            rows = np.concatenate([rows, fresh])
-            new = np.concatenate([parent, fresh])
-        return rows
+        owner, known = self.owner[rows], self.known[rows]
+        first = np.where(known, self.high[rows], self.low[rows])
+        left = self.end[rows] - first
+        gap = self.trials[rows] / self.hits[rows]
+        trusted = np.minimum(self._left[owner], _TRUSTED)
+        much = (left > _EXPECTED * gap) & (trusted > _EXPECTED)
+        far = much & (left > 2 * trusted * gap)
+        split = (left > 1) & (much | (known & (left >= self._wide[owner])))
+        near = np.where(far, np.maximum(trusted * gap, 1), left // 2)[split].astype(np.int64)
+        low = first[split] + np.where(known[split], 0, near)
+        fresh = self.add(rows[split], low)
+        strange = fresh[(far & ~known)[split]]
+        length = self.end[strange] - self.low[strange]
+        self.trials[strange] = self.hits[strange] * length / _EXPECTED
+        return rows[split], fresh
 
 
 def domains(
@@ -175,12 +164,12 @@ def domains(
     Rounds are described by a look at what is known so far, and the settled share.
     """
     everything = Cells.everything()
-    parts = [[_Column(axis)] for axis in axes]
-    if cut is not None:
-        for place, axis in enumerate(axes):
-            if axis.column == cut.column:
-                sides = zip((0, 1), cut.sides, strict=True)
-                parts[place] = [_Column(cut.part(axis, side), codes) for side, codes in sides]
+    parts = [
+        [_Column(axis)]
+        if cut is None or axis.column != cut.column
+        else [_Column(cut.part(axis, side), codes) for side, codes in enumerate(cut.sides)]
+        for axis in axes
+    ]
 
     def look() -> list[Domain]:
         return [_domain(axis, mine) for axis, mine in zip(axes, parts, strict=True)]
@@ -214,10 +203,9 @@ def _search(
     between: bool = False,
 ) -> Attack[None]:
     """Find values of columns, all of them or those between what was found before."""
-    yield from _missing(facts, cells, columns, care, about)
+    zones = yield from _missing(facts, cells, columns, care, about)
     stretches = []
-    for column in columns:
-        zone = column.gap
+    for column, zone in zip(columns, zones, strict=True):
         if zone == NOISY or (not between and (zone == ABOVE or not column.size)):
             column.found.append(MISSING)
         if between:
@@ -241,18 +229,20 @@ def _missing(
     columns: Sequence[_Column],
     care: Care,
     about: Callable[[float], About],
-) -> Attack[None]:
+) -> Attack[list[int]]:
     """Tell of each column whether no value is missing, some are, or all."""
-    asked = []
-    for each in columns:
-        each.gap = BELOW
-        if each.axis.missing and each.size and MISSING not in each.found:
-            asked.append(each)
+    zones = np.full(len(columns), BELOW)
+    asked = [
+        place
+        for place, each in enumerate(columns)
+        if each.axis.missing and each.size and MISSING not in each.found
+    ]
     if asked:
-        column = np.array([each.axis.column for each in asked], np.int64)
+        column = np.array([columns[place].axis.column for place in asked], np.int64)
         none = np.zeros_like(column)
         low, high = none + MISSING, none + LOWEST
         batch = QueryBatch(cells, none, column, low, high, none, about=about(0.0))
-        zones = yield from zones_of(facts, batch, care)
-        for each, zone in zip(asked, zones.tolist(), strict=True):
-            each.gap, each.bits = zone, each.bits + 1.0
+        zones[asked] = yield from zones_of(facts, batch, care)
+        for place in asked:
+            columns[place].bits += 1.0
+    return zones.tolist()

@@ -17,8 +17,6 @@ from thinveil.attacker.engines.waves import Pace, Waves
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.language.queries import Codes, Flags, Floats
 
-_AT_FIRST: Final = 16  # the share of groups that are searched before anything is learned
-_FEWEST: Final = 48  # or so many, where that is more
 _WORTH: Final = 4  # a wave is at least such a part of the groups that are over
 _LATE: Final = 8  # a wave is learned from without the last of so many
 _RENEW: Final = 0.08  # predictions are renewed when so much more is known
@@ -53,13 +51,10 @@ class _Seen(Mixer):
 class Stage(Frontiers):
     """The search for one attribute in groups of records that agree on all earlier ones.
 
-    Args:
-        domain: The values of the attribute.
-        contexts: For each earlier attribute, the number of each group's value (or bin).
-        rates: How many records each group was expected to have, before it was known to exist.
-        spare: How many records there are beside one of each group.
-        unions: Whether a question may be about more than one stretch of values.
-        seen: How often each value was seen before.
+    Contexts are, for each earlier attribute, the number of each group's value (or bin). Rates say
+    how many records each group was expected to have, before it was known to exist; `spare` are
+    left beside one of each. Values may have been seen before. With unions, a question may be
+    about more than one stretch of values.
     """
 
     def __init__(
@@ -82,10 +77,9 @@ class Stage(Frontiers):
         self._set_cells(np.arange(values) if values <= 2 * CELLS else np.zeros(values, np.int64))
         self._start = zero.copy()  # the place of the value that each line begins with
         self.down = ~known  # whether lines go from the last value to the first
-        self.groups = Waves(shuffled(groups), Pace(max(groups // _AT_FIRST, _FEWEST)), late=_LATE)
+        self.groups = Waves(shuffled(groups), Pace.of(groups), late=_LATE)
         self._many = zero.copy()  # values found of each group
         self._found: list[Triple] = []
-        self._last = zero.copy()  # where the value found last in a line ends
         self._size = np.clip(np.log2(np.maximum(rates, _LEAST)) / 1.5 + 5, 0, 7).astype(np.int64)
         self._open = np.ones(groups, np.int64)  # lines of each group that are not over
 
@@ -104,12 +98,11 @@ class Stage(Frontiers):
 
     def _refresh(self) -> None:
         self._cumulated = summed(self._seen)
-        if self._coarse:
-            first = self._edge[:-1]
-            share = self._seen / np.add.reduceat(self._seen, first)[self._cell[:-1]]
-            top = np.maximum.reduceat(share, first)
-            place = np.where(share == top[self._cell[:-1]], np.arange(self._values), self._values)
-            self._top, self._top_share = np.minimum.reduceat(place, first), top
+        first, cell = self._edge[:-1], self._cell[:-1]
+        share = self._seen / np.add.reduceat(self._seen, first)[cell]
+        top = np.maximum.reduceat(share, first)
+        place = np.where(share == top[cell], np.arange(self._values), self._values)
+        self._top, self._top_share = np.minimum.reduceat(place, first), top
 
     def _ends(self, cell: Codes) -> tuple[Floats, Floats]:
         """Return how often values before and up to the end of cells were seen."""
@@ -119,13 +112,12 @@ class Stage(Frontiers):
         """Return how likely a value before a place is."""
         rows, cell = self.owner[rows], self._cell[place]
         below: Floats = self._table[rows, cell].astype(np.float64)
-        if self._coarse:
-            inner = place > self._edge[cell]
-            if inner.any():
-                rows, place, cell = rows[inner], place[inner], cell[inner]
-                start, end = self._ends(cell)
-                share = (self._cumulated[place] - start) / (end - start)
-                below[inner] += share * (self._table[rows, cell + 1] - below[inner])
+        inner = place > self._edge[cell]
+        if inner.any():
+            rows, place, cell = rows[inner], place[inner], cell[inner]
+            start, end = self._ends(cell)
+            share = (self._cumulated[place] - start) / (end - start)
+            below[inner] += share * (self._table[rows, cell + 1] - below[inner])
         return below
 
     def _place(self, rows: Codes, mass: Floats) -> Codes:
@@ -178,11 +170,6 @@ class Stage(Frontiers):
     # -- groups take their turn ------------------------------------------------------------
 
     @property
-    def running(self) -> bool:
-        """Whether anything is left to find."""
-        return self.groups.pace.over < len(self._rates)
-
-    @property
     def done(self) -> float:
         """The share of groups that are over."""
         return self.groups.pace.over / len(self._rates)
@@ -226,12 +213,11 @@ class Stage(Frontiers):
         """Put the likeliest value of each group last: if nothing else is there, it is."""
         few = (self._rates[rows] < _SMALL) & self._unions
         self.down[rows] = (chance[:, 0] > chance[:, -1]) & ~few
-        best = np.argmax(chance * self._top_share if self._coarse else chance, axis=1)
-        last = self._top[best] if self._coarse else best
+        last = self._top[np.argmax(chance * self._top_share, axis=1)]
         self._start[rows] = np.where(few, (last + 1) % self._values, 0)
 
     def shared(self, rows: Codes) -> Codes:
-        """Share out lines that seem to hold much; end all where every record is accounted for."""
+        """Return open lines and new ones; end all where every record is accounted for."""
         if not self._spare:
             known = self.known[rows]
             self.end[rows] = np.where(known, self.high[rows], self.low[rows])
@@ -240,23 +226,19 @@ class Stage(Frontiers):
             enough = self._many[self.owner[rows]] >= self.most
             self.end[rows[enough]] = self.low[rows[enough]]
             rows = rows[~enough]
-        new = rows[self.hits[rows] > _EXPECTED * self.trials[rows]]
-        while len(new):
-            first = np.where(self.known[new], self.high[new], self.low[new])
-            mass = self.mass(new, first, self.end[new])
-            split = (self.hits[new] * mass > _EXPECTED * self.trials[new]) & (
-                self.end[new] - first > 1
-            )
-            parent, first, mass = new[split], first[split], mass[split]
-            if not len(parent):
-                break
-            middle = np.clip(self.reach(parent, first, mass / 2), first + 1, self.end[parent] - 1)
-            low = np.where(self.known[parent], first, middle)
-            fresh = self.add(parent, low)
-            self._last = np.concatenate([self._last, low])
-            np.add.at(self._open, self.owner[parent], 1)
-            rows, new = np.concatenate([rows, fresh]), np.concatenate([parent, fresh])
-        return rows
+        return super().shared(rows)
+
+    def split(self, rows: Codes) -> tuple[Codes, Codes]:
+        """Share out lines that seem to hold much."""
+        rows = rows[self.hits[rows] > _EXPECTED * self.trials[rows]]
+        first, end = np.where(self.known[rows], self.high[rows], self.low[rows]), self.end[rows]
+        mass = self.mass(rows, first, end)
+        split = (self.hits[rows] * mass > _EXPECTED * self.trials[rows]) & (end - first > 1)
+        parent, first, end = rows[split], first[split], end[split]
+        middle = np.clip(self.reach(parent, first, mass[split] / 2), first + 1, end - 1)
+        fresh = self.add(parent, np.where(self.known[parent], first, middle))
+        np.add.at(self._open, self.owner[parent], 1)
+        return parent, fresh
 
     def found(self, rows: Codes, places: Codes) -> None:
         """Note values of groups."""
@@ -272,10 +254,10 @@ class Stage(Frontiers):
         again = self.hits[rows] > 1
         mine, place = rows[again], places[again]
         hits, trials = self.hits[mine], self.trials[mine]
-        gap = np.maximum(self.mass(mine, self._last[mine], place + 1), _LEAST)
+        gap = np.maximum(self.mass(mine, self.last[mine], place + 1), _LEAST)
         gap = (trials / hits) ** (1 - _SWIFT) * gap**_SWIFT
         self.trials[mine] = np.minimum(trials, hits * gap)
-        self._last[rows] = places + 1
+        self.last[rows] = places + 1
 
     def kind(self, rows: Codes) -> Codes:
         """Tell lines apart by how many values were found, and by how large groups seem."""

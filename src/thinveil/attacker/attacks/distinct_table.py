@@ -26,6 +26,7 @@ from thinveil.attacker.attacks.table import Wish, column_found, nothing_of
 from thinveil.attacker.attacks.witness_cut import Cut
 from thinveil.attacker.beliefs.arrays import LEVELS, summed
 from thinveil.attacker.engines.group_testing import Pools
+from thinveil.attacker.engines.unions import BOXES
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
@@ -34,8 +35,6 @@ from thinveil.attacker.terms import ABOVE, BELOW, Attack, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 
-MOST_BOXES: Final = 256
-"""The most boxes in a question of the thrifty form."""
 _PILOT: Final = 40  # the most groups that show what is frequent
 _ONCE: Final = 1.5  # what was seen less often than this was seen once
 _FEW: Final = 4  # values of each of them that are looked at
@@ -182,7 +181,7 @@ def _pilot(
     for stage in stages:
         stage.most = _FEW
     left = {stage: stage.owner[:0] for stage in stages}
-    while any(stage.running for stage in stages):
+    while any(stage.done < 1 for stage in stages):
         left = {stage: np.concatenate([rows, stage.advance()]) for stage, rows in left.items()}
         asked = {stage: rows for stage, rows in left.items() if len(rows)}
         if not asked:
@@ -205,8 +204,8 @@ def _search(
 ) -> Attack[None]:
     """Find one attribute in all groups."""
     cells, look = known.cells(), partial(known.found, stage)
-    pools = Pools(MOST_BOXES // 2 if unions else 1)
-    while stage.running:
+    pools = Pools(BOXES // 2 if unions else 1)
+    while stage.done < 1:
         pools.add(stage.advance())
         if not len(pools):
             continue

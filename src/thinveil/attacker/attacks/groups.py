@@ -21,25 +21,15 @@ from thinveil.language.schema import MISSING
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Groups of records that agree on all attributes found so far.
+    """Groups of records that agree on all attributes found so far."""
 
-    Args:
-        axes: The attributes in the order in which they are searched.
-        codes: The values of each group, a column an attribute found.
-        sizes: The records of each group; 1 where only existence is shown.
-        known: How many attributes are known of each group, from the left.
-        contexts: What predicts later attributes: for earlier ones, the level of each group's value.
-        bits: What each attribute found was worth; None where the attack believes nothing.
-        distinct: Whether how many records a group has is not known.
-    """
-
-    axes: tuple[Axis, ...]
-    codes: Codes
-    sizes: Codes
-    known: Codes
-    contexts: tuple[Codes, ...] = ()
-    bits: tuple[float, ...] | None = None
-    distinct: bool = False
+    axes: tuple[Axis, ...]  # in the order in which they are searched
+    codes: Codes  # the values of each group, a column an attribute found
+    sizes: Codes  # the records of each group; 1 where only existence is shown
+    known: Codes  # how many attributes are known of each group, from the left
+    contexts: tuple[Codes, ...] = ()  # for earlier attributes, the level of each group's value
+    bits: tuple[float, ...] | None = None  # what attributes were worth, if anything is believed
+    distinct: bool = False  # whether how many records a group has is not known
 
     @classmethod
     def whole(

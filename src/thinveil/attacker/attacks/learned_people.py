@@ -247,7 +247,7 @@ def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
             for place, bounds in enumerate(crowd.bounds):
                 splits.begin(person, place, bounds, held.get((person, place), True))
         if splits.waiting:
-            nodes, threshold = splits.questions()
+            _, nodes, threshold = splits.unions()
             asked = [splits.parts[owner] for owner in splits.owner[nodes].tolist()]
             person, place = np.array([(part.person, part.place) for part in asked]).T
             box = crowd.codes(place, splits.first[nodes], splits.cut[nodes])

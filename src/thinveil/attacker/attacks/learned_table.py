@@ -8,7 +8,7 @@ rounds, every split at the median of what is believed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,14 +17,14 @@ import numpy as np
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.table import Wish, column_found, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import levels
-from thinveil.attacker.engines.histograms import histograms
+from thinveil.attacker.engines.histograms import Columns, histograms
 from thinveil.attacker.engines.published import evenly
 from thinveil.attacker.engines.stages import Stage
-from thinveil.attacker.engines.unions import ThriftyColumns, ThriftyStage
+from thinveil.attacker.engines.unions import Thrift, ThriftyColumns, ThriftyStage
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnsFound, TableFound
-from thinveil.attacker.terms import Attack, Axis, Rules, Values, axes_of
+from thinveil.attacker.terms import Attack, Axis, Rules, axes_of
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, QueryBatch
 
@@ -35,12 +35,9 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     nothing = nothing_of(facts, wish.widths)
     bounds = About("finding bounds", 0.0, lambda: nothing)
     axes = yield from evenly(facts, care).limits(axes_of(facts, wish.widths), bounds)
+    search = _searched(facts, axes, thrift)
     known = yield from histograms(
-        facts,
-        axes,
-        care,
-        lambda done, _: About("histograms", 0.1 * done, lambda: nothing),
-        None if thrift is None else ThriftyColumns(rules, axes, thrift),
+        facts, search, care, lambda done: About("histograms", 0.1 * done, lambda: nothing)
     )
     by_column = {each.axis.column: each for each in known}
     bits = {column: each.entropy for column, each in by_column.items()}
@@ -48,11 +45,8 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     groups = Groups.whole(axes, [rules.n], bits=())
     for axis in axes:
         histogram = by_column[axis.column]
-        sizes, contexts = groups.sizes, list(groups.contexts)
-        if thrift is None:
-            stage = Stage(rules, histogram, sizes, contexts)
-        else:
-            stage = ThriftyStage(rules, histogram, sizes, contexts, thrift)
+        begun = rules, histogram, groups.sizes, list(groups.contexts)
+        stage = Stage(*begun) if thrift is None else ThriftyStage(*begun).opened(thrift)
         yield from _search(facts, stage, groups, care)
         groups = _split(groups, stage)
     return groups.table()
@@ -60,26 +54,23 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
 
 def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself; they are searched side by side."""
-    thrift = wish.thrift
     axes = yield from evenly(facts, care).limits(wish.axes(facts), About("finding bounds"))
     label = f"column {facts.schema[axes[0].column].name}" if len(axes) == 1 else "columns"
+    search = _searched(facts, axes, wish.thrift)
 
-    def so_far(values: Callable[[int], Values]) -> ColumnsFound:
-        found = (column_found(axis, values(owner)) for owner, axis in enumerate(axes))
+    def so_far() -> ColumnsFound:
+        found = (column_found(axis, search.values(owner)) for owner, axis in enumerate(axes))
         return ColumnsFound(tuple(each for each in found if each.values))
 
-    known = yield from histograms(
-        facts,
-        axes,
-        care,
-        lambda done, values: About(label, done, partial(so_far, values)),
-        None if thrift is None else ThriftyColumns(Rules.of(facts), axes, thrift),
-    )
-    found = []
-    for each in known:
-        values = list(zip(each.steps.tolist(), each.counts.tolist(), strict=True))
-        found.append(replace(column_found(each.axis, values), bits=each.bits))
-    return ColumnsFound(tuple(found))
+    yield from histograms(facts, search, care, lambda done: About(label, done, so_far))
+    found = zip(so_far().columns, search.told.tolist(), strict=True)
+    return ColumnsFound(tuple(replace(each, bits=bits) for each, bits in found))
+
+
+def _searched(facts: PublicFacts, axes: Sequence[Axis], thrift: Thrift | None) -> Columns:
+    """Return how columns are searched."""
+    begun = Rules.of(facts), axes
+    return Columns(*begun) if thrift is None else ThriftyColumns(*begun).opened(thrift, len(axes))
 
 
 def least_telling_first(
@@ -111,7 +102,7 @@ def _search(facts: PublicFacts, stage: Stage, groups: Groups, care: Care) -> Att
     """Find one attribute in all groups."""
     cells, histogram = groups.cells(), stage.histogram
     look = partial(_so_far, groups, stage)
-    while stage.running:
+    while stage.done < 1:
         stage.advance()
         if not stage.waiting:
             continue

@@ -171,9 +171,8 @@ class _Stage:
     @property
     def done(self) -> float:
         """The share of records that have a value."""
-        left = sum(wave.searches.finds.left for wave in self._waves)
-        begun = sum(wave.records for wave in self._waves)
-        return (begun - left) / self._records
+        done = sum(wave.records - wave.searches.finds.left for wave in self._waves)
+        return done / self._records
 
     def advance(self) -> None:
         """Begin another wave when hardly anything of the earlier ones is left."""
@@ -186,7 +185,7 @@ class _Stage:
             self._take(wave)
         many = self._turns.upto(max(self._records // _FIRST, _FEW, 2 * begun))
         groups = self._turns.begin(max(many, _LEAST if self._patience > 1 else 1))
-        view = None if self._outlook is None else self._outlook.view(groups)
+        view = None if self._outlook is None else self._outlook.view(groups, self._found)
         sizes = self._sizes[groups]
         epsilon = self._waves[-1].searches.epsilon if self._waves else None
         manner = Manner(view, _CHECK, epsilon, self._patience)
@@ -211,8 +210,7 @@ class _Stage:
         local = mine[row]
         group = wave.groups[local]
         self._found.append((group, value, size))
-        if self._outlook is not None and wave.view is not None:
-            self._outlook.learn(group, value, size)
+        if wave.view is not None:
             self.bits += wave.view.bits(local, value, size)
 
     def found(self) -> Triple:
@@ -232,7 +230,6 @@ class _Stage:
 def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack[None]:
     """Find one attribute in all groups."""
     axis, groups, cells = stage.axis, tree.groups, tree.groups.cells()
-    look = partial(_look, tree, stage)
     while stage.running:
         stage.advance()
         waves = stage.asking()
@@ -247,7 +244,7 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
             np.concatenate([part[place] for part in asked]) for place in range(1, 5)
         )
         box = np.full(len(low), axis.column), codes_of(axis, low), codes_of(axis, high)
-        about = groups.about(facts, stage.done, look)
+        about = groups.about(facts, stage.done, lambda: tree.partly(stage.found(), stage.closed))
         batch = QueryBatch(
             cells, np.concatenate(cell), *box, threshold, repeats=repeats, about=about
         )
@@ -256,10 +253,6 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
         for wave, piece in zip(waves, cut_up(answers, repeats, ends), strict=True):
             if piece is not None:
                 wave.searches.learn(piece[0])
-
-
-def _look(tree: Tree, stage: _Stage) -> TableFound:
-    return tree.partly(stage.found(), stage.closed)
 
 
 # -- proofs at the end, and what they find wrong ------------------------------------------

@@ -26,12 +26,8 @@ _WORTH: Final = 8  # a wave is at least this part of those who are over
 class Crowd:
     """The people of a list, what is learned from them and what was found of each.
 
-    Args:
-        facts: What is public.
-        wish: What is wanted of them, and what may be taken for granted.
-        cells: Everybody who is different, as cells.
-        matched: What is known of each of them, above all how many records fit.
-        rows: The list: who of them is meant.
+    Everybody who is different is a cell, with what is known already, above all how many records
+    fit; rows are the list: who of them is meant.
     """
 
     def __init__(
@@ -70,7 +66,7 @@ class Crowd:
             self.take(self.chains[row])
         mine = sorted(self.found[row].items())
         values = tuple(
-            replace(column_found(self.axes[place], values), bits=bits)
+            replace(column_found(self.axes[place], self.domains[place].steps(values)), bits=bits)
             for place, (values, bits, _) in mine
         )
         failed = tuple(self.axes[place].column for place, (_, _, held) in mine if not held)
@@ -81,9 +77,7 @@ class Crowd:
 
     def note(self, row: int, place: int, values: Values, bits: float, held: bool) -> None:
         """Take in the values of one attribute of one person, as places."""
-        domain = self.domains[place]
-        steps = [(domain.step(each), many) for each, many in values]
-        self.found[row][place] = steps, bits, held and place not in self.refuted
+        self.found[row][place] = values, bits, held and place not in self.refuted
 
     def take(self, chain: Chain) -> None:
         """Take in what a chain has found."""
@@ -93,14 +87,13 @@ class Crowd:
 
     def places(self, row: int) -> list[int]:
         """Return the value of each attribute of somebody who is alone."""
-        steps = [self.found[row][place][0][0][0] for place in range(len(self.domains))]
-        return [domain.place(step) for domain, step in zip(self.domains, steps, strict=True)]
+        return [self.found[row][place][0][0][0] for place in range(len(self.domains))]
 
     def recall(self, row: int) -> None:
         """Learn from the values of all records that fit somebody."""
-        for place, domain in enumerate(self.domains):
-            for step, many in self.found[row][place][0]:
-                self.lessons.seen[place] += [domain.place(step)] * many
+        for place, seen in enumerate(self.lessons.seen):
+            for value, many in self.found[row][place][0]:
+                seen += [value] * many
 
     def codes(self, place: Codes, low: Codes, high: Codes) -> tuple[Codes, Codes, Codes]:
         """Return ranges of places of attributes as columns and codes."""

@@ -152,12 +152,9 @@ class _Decision:
     state: _State
     sides: tuple[Range, Range]
     first: float  # how likely the first side was before anything was asked
+    chance: float  # how likely it is now, if all before are right; 0, 1: certain
     checks: bool = False  # whether it is about the user's bounds
-    chance: float = field(init=False)  # of the first side, if all before are right; 0, 1: certain
     after: list[_Decision | None] = field(default_factory=lambda: [None, None])
-
-    def __post_init__(self) -> None:
-        self.chance = self.first
 
     @property
     def likely(self) -> int:
@@ -234,14 +231,16 @@ class Chain:
         low, high = state.range
         bounds = self.bounds[place]
         if state.fresh and bounds is not None:
-            return _Decision(state, (bounds, state.range), self.believed.lessons.trust(place), True)
+            trust = self.believed.lessons.trust(place)
+            return _Decision(state, (bounds, state.range), trust, trust, checks=True)
         density = self.believed.densities[place]
         cut, chance = density.cut(state.below, low, high, share)
         if share > 0.5:
             other, rest = density.cut(state.below, low, high, 1 - share)
             if abs(rest - (1 - share)) < abs(chance - share):
                 cut, chance = other, rest
-        return _Decision(state, ((low, cut), (cut, high)), min(max(chance, _EDGE), 1 - _EDGE))
+        chance = min(max(chance, _EDGE), 1 - _EDGE)
+        return _Decision(state, ((low, cut), (cut, high)), chance, chance)
 
     # -- questions ---------------------------------------------------------------------------
 

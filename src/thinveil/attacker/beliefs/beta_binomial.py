@@ -55,11 +55,7 @@ class Spread:
     def prior(self, s: Codes, p: Floats, low: Codes, high: Codes) -> Floats:
         """Return how likely each count from low to high is, flat, a row after the other.
 
-        Args:
-            s: The records of each group.
-            p: The chance of each of them to be counted.
-            low: The smallest count that is possible.
-            high: The largest.
+        Each group has s records, counted with chance p each.
         """
         size = high - low + 1
         count = spans(low, size)
@@ -83,15 +79,9 @@ class Spread:
             return
         s, p, count = s[some], np.clip(p[some], _EDGE, 1 - _EDGE), count[some]
         kappa = np.array(CONCENTRATIONS)
-        a, b = p[:, None] * kappa, (1 - p)[:, None] * kappa
-        log = (
-            log_gamma(count[:, None] + a)
-            + log_gamma((s - count)[:, None] + b)
-            - log_gamma(s[:, None] + kappa)
-            - log_gamma(a)
-            - log_gamma(b)
-            + log_gamma(kappa)
-        )
+        log = np.stack(_components(count, s.astype(np.float64), p), axis=1) + log_gamma(kappa)
+        log -= log_gamma(s[:, None] + kappa)
+        log -= log_gamma(p[:, None] * kappa) + log_gamma((1 - p)[:, None] * kappa)
         part = np.exp(log - log.max(axis=1, keepdims=True)) * (self._weight / self._weight.sum())
         part /= part.sum(axis=1, keepdims=True)
         self._weight = self._weight * _FADING ** len(s) + part.sum(axis=0)

@@ -35,9 +35,8 @@ _CHUNK: Final = 4096
 class Mixer:
     """Predicts in which cell of one attribute the records of each group lie.
 
-    Args:
-        contexts: A row a known attribute: for each group, the number of its value.
-        cells: For each cell of the attribute, how many records of the table lie there.
+    A context is a known attribute: for each group, the number of its value. So many records of
+    the table lie in each cell.
     """
 
     pairs = 8  # how many pairs of attributes are contexts, at most
@@ -54,7 +53,7 @@ class Mixer:
         self._hessian = np.eye(len(contexts)) * _HOLD
         self._waiting: list[Triple] = []
         self._found: list[Triple] = []
-        self._records = 0
+        self.records = 0  # how many the predictions rest on
         self._next_fit = 1
         self._smooth = [False] * len(contexts)
         self._samples = 0  # how many samples were taken
@@ -68,11 +67,6 @@ class Mixer:
     def waiting(self) -> int:
         """How many records were found since the last refresh."""
         return sum(int(counts.sum()) for _, _, counts in self._waiting)
-
-    @property
-    def records(self) -> int:
-        """How many records the predictions rest on."""
-        return self._records
 
     def _log_left(self) -> Floats:
         left = np.maximum(self._left, 0.0)
@@ -108,11 +102,11 @@ class Mixer:
         groups, cells, counts = joined(self._waiting)
         self._waiting = []
         self._found.append((groups, cells, counts))
-        self._records += int(counts.sum())
+        self.records += int(counts.sum())
         np.subtract.at(self._left, cells, counts)
-        if self._contexts and self._records >= self._next_fit:
+        if self._contexts and self.records >= self._next_fit:
             self._fit()
-            self._next_fit = 2 * self._records
+            self._next_fit = 2 * self.records
         elif self._contexts:
             self._hessian *= _FADING
             self._hessian[np.diag_indices(len(self._weight))] += (1 - _FADING) * _HOLD
@@ -184,7 +178,7 @@ class Mixer:
         tried = [self._trial(each, groups, cells, counts, learn) for each in self._contexts]
         self._smooth = [smooth for _, smooth in tried]
         best: list[tuple[float, bool, int, int]] = []
-        if keep > 1 and self.pairs and self._records >= _ENOUGH:
+        if keep > 1 and self.pairs and self.records >= _ENOUGH:
             for a, b in combinations(range(keep), 2):
                 if (pair := self._pair(a, b)) is not None:
                     cost, smooth = self._trial(pair, groups, cells, counts, learn)

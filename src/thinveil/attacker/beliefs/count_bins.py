@@ -25,11 +25,7 @@ _OCTAVE: Final = 8  # bins in which the distance to none or all doubles
 
 
 class WideCounts:
-    """Counts with very many possible values, each with the curve that is believed of it.
-
-    Args:
-        rules: What thresholds tell.
-    """
+    """Counts with very many possible values, each with the curve that is believed of it."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules

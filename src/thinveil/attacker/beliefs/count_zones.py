@@ -32,9 +32,7 @@ def few_of(rules: Rules) -> int:
 class Counts:
     """Counts that are still searched for, each with what is believed of it.
 
-    Args:
-        rules: What thresholds tell.
-        patient: Whether to save questions rather than rounds; small tables need few rounds.
+    The patient save questions rather than rounds; small tables need few rounds.
     """
 
     def __init__(self, rules: Rules, patient: bool = False) -> None:
@@ -193,10 +191,7 @@ def windows_at(edge: Codes, low: Codes, size: Codes, k: int, n: int) -> tuple[Co
 def best_threshold(median: Codes, rules: Rules, share: Callable[[Codes], Floats]) -> Codes:
     """Return, for each count, the threshold near its median that is expected to tell most.
 
-    Args:
-        median: The median of what is believed of each count.
-        rules: What thresholds tell.
-        share: Returns how much belief lies on counts of at most so many.
+    `share` returns how much belief lies on counts of at most so many.
     """
     best_gain, best = np.full(len(median), -1.0), np.zeros(len(median), np.int64)
     for each in candidates(median, rules.k):

@@ -7,11 +7,12 @@ to where values were found. What the earlier attributes of a group say comes on 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import binned, joined, rounded, summed
+from thinveil.attacker.beliefs.arrays import Triple, binned, joined, rounded, summed
 from thinveil.attacker.beliefs.beta_binomial import Spread, log_gamma
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.beliefs.value_beliefs import Ladders, Measure, Start
@@ -31,24 +32,17 @@ _SCALE: Final = 1e12
 class Outlook:
     """Learns how likely the values of one attribute are, in each group of records.
 
-    Args:
-        places: How many values are possible.
-        contexts: For each earlier attribute, the number of each group's value (or bin).
+    Contexts are, for each earlier attribute, the number of each group's value (or bin).
     """
 
     def __init__(self, places: int, contexts: list[Codes]) -> None:
         self.places = places
         self._contexts = contexts
         self.spread = Spread()
-        self._found: list[tuple[Codes, Codes, Codes]] = []
 
-    def learn(self, group: Codes, place: Codes, count: Codes) -> None:
-        """Take in records that were found."""
-        self._found.append((group, place, count))
-
-    def view(self, groups: Codes) -> View:
-        """Return what is likely in some groups, as far as is known now."""
-        group, place, count = joined(self._found)
+    def view(self, groups: Codes, found: Iterable[Triple]) -> View:
+        """Return what is likely in some groups by what was found so far."""
+        group, place, count = joined(found)
         seen, number = np.unique(place, return_inverse=True)
         counts = np.bincount(number.reshape(-1), count, len(seen)).astype(np.float64)
         edges = self._edges(seen, counts)
@@ -94,11 +88,8 @@ def _measure(places: int, seen: Codes, counts: Floats, edges: Codes) -> Measure:
 class View:
     """What is likely in some groups at one time. Conforms to `searches.Prior`.
 
-    Args:
-        measure: How likely places are in all groups alike.
-        edges: Where cells begin, and the end.
-        ratio: For each group, the logarithm of how much likelier it makes each cell.
-        spread: How alike records of a group are.
+    The measure is of all groups alike; ratios are, for each group, the logarithm of how much
+    likelier it makes each cell between the edges.
     """
 
     def __init__(self, measure: Measure, edges: Codes, ratio: Floats, spread: Spread) -> None:

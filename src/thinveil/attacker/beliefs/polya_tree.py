@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 from math import exp, lgamma, log, log1p, log2
 from typing import Final
@@ -21,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.beliefs.arrays import binned, summed
-from thinveil.attacker.terms import Axis
+from thinveil.attacker.terms import Axis, Values
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import LIMIT, MISSING
 
@@ -37,9 +38,8 @@ _WHOLE: Final = 2  # times as many values of a domain are told apart by themselv
 class Places:
     """The places of one attribute: its steps in order, and one below them for a missing value.
 
-    Args:
-        axis: The attribute; without limits, every step that a code can have is possible.
-        category: Whether values are names: their order says nothing.
+    Without limits, every step that a code can have is possible. The order of categories says
+    nothing.
     """
 
     def __init__(self, axis: Axis, category: bool = False) -> None:
@@ -53,15 +53,11 @@ class Places:
         share = 1.0 if category or wide <= _EVEN else 0.0 if open_ended else 0.5
         self._even = share / max(wide, 1)
         self._scale = (1 - share) / _octaves(self.low, self.high) if share < 1 else 0.0
-        self._cuts: dict[tuple[int, int], tuple[int, float]] = {}
+        self.halved = cache(self.cut)  # trees ask for the same ranges again and again
 
-    def place(self, step: int) -> int:
-        """Return where a step of the axis, or a missing value, stands."""
-        return self.first if step == MISSING else step
-
-    def step(self, place: int) -> int:
-        """Return what stands at a place."""
-        return MISSING if place < self.low else place
+    def steps(self, values: Values) -> Values:
+        """Return places with their counts as steps of the axis, missing values among them."""
+        return [(MISSING if place < self.low else place, many) for place, many in values]
 
     def mass(self, low: int, high: int) -> float:
         """Return the first belief in a range of steps, missing values aside."""
@@ -74,20 +70,7 @@ class Places:
         With it comes the share itself.
         """
         whole = self.mass(low, high)
-        target = whole * share
-        first = _first(low + 1, high - 1, lambda place: self.mass(low, place) >= target)
-        here = self.mass(low, first) / whole
-        if first - 1 > low:
-            before = self.mass(low, first - 1) / whole
-            if abs(before - share) < abs(here - share):
-                return first - 1, before
-        return first, here
-
-    def halved(self, low: int, high: int) -> tuple[int, float]:
-        """Return `cut`, remembered: trees ask for the same ranges again and again."""
-        if (low, high) not in self._cuts:
-            self._cuts[low, high] = self.cut(low, high)
-        return self._cuts[low, high]
+        return _nearest(low, high, share, lambda place: self.mass(low, place) / whole)
 
     def learned(self, places: Codes) -> Density:
         """Return what is believed after values were found."""
@@ -106,15 +89,17 @@ class Places:
         return Density(self, edges, mass / mass.sum())
 
 
-def _first(low: int, last: int, reached: Callable[[int], bool]) -> int:
-    """Return the first number from which on something is true; the last one needs no asking."""
-    while low < last:
-        middle = (low + last) // 2
-        if reached(middle):
+def _nearest(low: int, high: int, target: float, upto: Callable[[int], float]) -> tuple[int, float]:
+    """Return the place inside a range up to which about so much lies, and how much does."""
+    first, last = low + 1, high - 1
+    while first < last:
+        middle = (first + last) // 2
+        if upto(middle) >= target:
             last = middle
         else:
-            low = middle + 1
-    return low
+            first = middle + 1
+    options = [(place, upto(place)) for place in range(first, max(first - 2, low), -1)]
+    return min(options, key=lambda option: abs(option[1] - target))
 
 
 def _octaves(low: int, high: int) -> float:
@@ -202,12 +187,7 @@ class Density:
     """Belief over a domain: parts with masses, in *cells* of about equal mass.
 
     Within a part belief is as it was before anything was found; a person's own belief is a
-    weight for each cell.
-
-    Args:
-        places: The domain.
-        edges: Where parts begin, and the end of the last.
-        mass: The belief in each part.
+    weight for each cell. Edges are where parts begin, and the end of the last.
     """
 
     def __init__(self, places: Places, edges: Sequence[int], mass: Floats) -> None:
@@ -242,33 +222,15 @@ class Density:
     ) -> tuple[int, float]:
         """Return the place below which about a share of the belief in a range lies.
 
-        With it comes the chance of the lower part.
-
-        Args:
-            below: For each cell, a person's belief that the value lies below it; at last 1.
-            low: Where the range begins.
-            high: Where it ends; it holds two places at least.
-            share: How likely the lower part is to be.
+        With it comes the chance of the lower part. A range holds two places at least; of each
+        cell, `below` is a person's belief that the value lies before it, at last 1.
         """
-        left, right = self._part(low), self._part(high - 1)
-        if left == right:
+        if self._part(low) == self._part(high - 1):
             return self.places.cut(low, high, share)
         start, end = self.upto(below, low), self.upto(below, high)
         target = start + share * (end - start)
-        first = _first(left + 1, right, lambda edge: self._at(below, edge) >= target)
-        part = first - 1 if self._at(below, first) >= target else first
-        options = {self._edges[first]}
-        low_end, high_end = max(self._edges[part], low), min(self._edges[part + 1], high)
-        if high_end - low_end > 1:
-            inside = _first(
-                low_end + 1, high_end - 1, lambda place: self.upto(below, place) >= target
-            )
-            options |= {inside, max(inside - 1, low + 1)}
-        elif low_end > low:
-            options.add(low_end)
-        shares = {cut: self.upto(below, cut) for cut in sorted(options)}
-        cut = min(shares, key=lambda each: abs(shares[each] - target))
-        return cut, (shares[cut] - start) / (end - start) if end > start else 0.5
+        cut, upto = _nearest(low, high, target, lambda place: self.upto(below, place))
+        return cut, (upto - start) / (end - start) if end > start else 0.5
 
     def _part(self, place: int) -> int:
         return bisect_right(self._edges, place) - 1

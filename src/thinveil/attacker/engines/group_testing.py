@@ -21,11 +21,7 @@ _FULL: Final = 0.7  # a set that is less likely to hold something waits for more
 
 
 class Pools:
-    """Tests in sets, each named by a number.
-
-    Args:
-        most: The most tests in a set.
-    """
+    """Tests in sets of at most so many, each named by a number."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -44,10 +40,8 @@ class Pools:
     def questions(self, chance: Floats, kind: Codes, patient: bool) -> tuple[Codes, Codes]:
         """Return where each question begins among the tests, and the tests.
 
-        Args:
-            chance: For every test, the chance that there is something.
-            kind: For every test, its kind; a set is of one kind.
-            patient: Whether sets that are not full may wait.
+        Every test has a chance that there is something, and a kind; a set is of one kind. The
+        patient let sets that are not full wait.
         """
         self._parts = self._halved(chance)
         self._fill(chance, kind, patient)
@@ -97,11 +91,9 @@ class Pools:
         self._parts = np.concatenate([self._parts, sizes[~wait]])
 
     def learn(self, some: Flags, every: Flags) -> tuple[Codes, Flags, Flags]:
-        """Take in answers; return tests that are settled, whether there is something, or all.
+        """Take in, for each question, whether there is something, and if there is nothing else.
 
-        Args:
-            some: For each question, whether there is something.
-            every: Whether there is nothing else at all; of a set that tells no more than `some`.
+        Returns tests that are settled, whether there is something, and whether that is all.
         """
         rows, sizes, parts = self._rows, self._sizes, self._parts
         first, rest = starts(sizes), sizes - parts

@@ -24,19 +24,12 @@ _LEAN: Final = 0.25  # how much of that is believed; 0.5 would be right for an e
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """The values of one column that occur, in order, missing first, and how often each does.
-
-    Args:
-        axis: The attribute.
-        steps: The values, in steps of the axis.
-        counts: The records that have each.
-        bits: The code length of all this under the beliefs it was found with.
-    """
+    """The values of one column that occur, in order, missing first, and how often each does."""
 
     axis: Axis
-    steps: Codes
-    counts: Codes
-    bits: float
+    steps: Codes  # the values, in steps of the axis
+    counts: Codes  # the records that have each
+    bits: float  # the code length of all this under the beliefs it was found with
 
     def cuts(self, place: Codes) -> Codes:
         """Return codes that lie above all values before each place, and not above the rest."""
@@ -53,12 +46,10 @@ class Histogram:
 class Columns(Splits):
     """Splits the domains of columns; an owner is a column, the place -1 is a missing value."""
 
-    leaning = True
-
     def __init__(self, rules: Rules, axes: Sequence[Axis]) -> None:
         super().__init__(rules)
-        self._gap = np.array([axis.missing for axis in axes], np.int64)
-        self.found: list[Values] = [[] for _ in axes]
+        self.axes = axes
+        self._found: list[Values] = [[] for _ in axes]
         self.left = np.full(len(axes), rules.n)
         self.told = np.zeros(len(axes))
 
@@ -66,10 +57,17 @@ class Columns(Splits):
         """Add what was told about nodes to their columns."""
         np.add.at(self.told, self.owner[nodes], bits)
 
-    def begin(self, owner: Codes, places: Codes) -> None:
-        """Add the whole domains of columns, of so many places beside a missing one."""
-        size = np.full(len(owner), self.rules.n)
-        self.add(owner, -self._gap[owner], places, size)
+    def begin(self) -> None:
+        """Add the whole domains of all columns."""
+        gap = np.array([axis.missing for axis in self.axes], np.int64)
+        places = np.array([axis.size for axis in self.axes], np.int64) - gap
+        self.add(np.arange(len(gap)), -gap, places, np.full(len(gap), self.rules.n))
+
+    def values(self, owner: int) -> Values:
+        """Return the values of a column that were found, in order, and how often each occurs."""
+        base = self.axes[owner].limits[0]
+        found = sorted(self._found[owner])
+        return [(MISSING if place == GAP else base + place, size) for place, size in found]
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Cut in the middle; missing values are cut off first."""
@@ -85,60 +83,38 @@ class Columns(Splits):
         """Note values with their counts."""
         each = np.stack([self.owner[nodes], self.first[nodes], self.size[nodes]], axis=1)
         for owner, place, size in each.tolist():
-            self.found[owner].append((place, size))
+            self._found[owner].append((place, size))
         np.subtract.at(self.left, self.owner[nodes], self.size[nodes])
 
 
 def histograms(
-    facts: PublicFacts,
-    axes: Sequence[Axis],
-    care: Care,
-    about: Callable[[float, Callable[[int], Values]], About],
-    columns: Columns | None = None,
+    facts: PublicFacts, columns: Columns, care: Care, about: Callable[[float], About]
 ) -> Attack[list[Histogram]]:
-    """Find all values of each column with their counts.
+    """Find all values of each column, whose limits are known, with their counts.
 
-    Args:
-        facts: What is public.
-        axes: The columns, with known limits.
-        care: How sure decisions must be.
-        about: Called each round with the settled share, and a way to look at a column's values.
-        columns: How to search; each column by itself unless given.
+    Rounds are described by the settled share.
     """
-    rules = Rules.of(facts)
-    columns = columns or Columns(rules, axes)
-    places = np.array([axis.size - axis.missing for axis in axes], np.int64)
-    columns.begin(np.arange(len(axes)), places)
+    columns.begin()
+    axes, total = columns.axes, columns.left.sum()
     each = [(axis.limits[0], axis.column, axis.width) for axis in axes]
     base, column, width = np.array(each, np.int64).T
-    total = rules.n * len(axes)
-
-    def values(owner: int) -> Values:
-        return [
-            (MISSING if place == GAP else int(base[owner]) + place, size)
-            for place, size in sorted(columns.found[owner])
-        ]
-
     while columns.waiting:
         offsets, nodes, threshold = columns.unions()
         owner, first, end = columns.spans(nodes)
         low = np.where(first == GAP, MISSING, base[owner] + first)
-        high = base[owner] + end
         batch = QueryBatch(
             Cells.everything(),
             np.zeros(len(nodes), np.int64),
             column[owner],
             scaled(low, width[owner]),
-            scaled(high, width[owner]),
+            scaled(base[owner] + end, width[owner]),
             threshold,
             offsets=offsets,
-            about=about(1 - columns.left.sum() / total, values),
+            about=about(1 - columns.left.sum() / total),
         )
-        zone = yield from zones_of(facts, batch, care)
-        columns.learn(zone)
-    found = [np.array(values(place), np.int64).T for place in range(len(axes))]
-    bits = columns.told.tolist()
+        columns.learn((yield from zones_of(facts, batch, care)))
+    found = [np.array(columns.values(owner), np.int64).T for owner in range(len(axes))]
     return [
         Histogram(axis, steps, counts, told)
-        for axis, (steps, counts), told in zip(axes, found, bits, strict=True)
+        for axis, (steps, counts), told in zip(axes, found, columns.told.tolist(), strict=True)
     ]

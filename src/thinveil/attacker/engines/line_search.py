@@ -56,13 +56,8 @@ class Calibration:
 class Frontiers(ABC):
     """Lines that are searched side by side; subclasses say how likely places are.
 
-    Args:
-        owner: For each line, whose it is.
-        low: For each line, where it begins.
-        end: Where it ends.
-        known: Whether the line is known to hold something.
-        hits: The shape of the belief about the rate: as many hits as seem to be known.
-        trials: In how much mass those hits were seen.
+    Each line has an owner, begins and ends somewhere, and may be known to hold something. The
+    belief about its rate is as if so many hits had been seen in so many trials.
     """
 
     def __init__(
@@ -73,6 +68,7 @@ class Frontiers(ABC):
         self.high = np.where(known, end, low)
         self.hits, self.trials = hits.copy(), trials.copy()
         self.cut = self.low.copy()
+        self.last = self.low.copy()  # where the place found last ends
         self.sort = np.zeros(len(owner), np.int64)
         self.raw = np.full(len(owner), 0.5)
         self.chance = np.full(len(owner), 0.5)
@@ -87,6 +83,10 @@ class Frontiers(ABC):
     @abstractmethod
     def reach(self, rows: Codes, low: Codes, mass: Floats) -> Codes:
         """Return the last places before which so much of the belief lies, counted from `low`."""
+
+    @abstractmethod
+    def split(self, rows: Codes) -> tuple[Codes, Codes]:
+        """Share out lines that seem to hold much (by `add`); return which, and the new ones."""
 
     def kind(self, rows: Codes) -> Codes:
         """Return numbers below KINDS; lines with the same one are surprising in the same way."""
@@ -107,16 +107,22 @@ class Frontiers(ABC):
         return self._plan(self.shared(self._settle(rows)))
 
     def shared(self, rows: Codes) -> Codes:
-        """Return open lines, perhaps with new ones that take over a part of them."""
+        """Return open lines, and new ones that take over a part of those that are shared out."""
+        new = rows
+        while len(new):
+            parent, fresh = self.split(new)
+            rows, new = np.concatenate([rows, fresh]), np.concatenate([parent, fresh])
         return rows
 
     def add(self, parent: Codes, low: Codes) -> Codes:
         """Add lines that take over from others at some place, not known to hold anything."""
         rows = np.arange(len(self.owner), len(self.owner) + len(parent))
+        if not len(rows):
+            return rows
         for name in ("owner", "end", "hits", "trials", "raw", "chance", "sort"):
             mine = getattr(self, name)
             setattr(self, name, np.concatenate([mine, mine[parent]]))
-        for name in ("low", "high", "cut"):
+        for name in ("low", "high", "cut", "last"):
             setattr(self, name, np.concatenate([getattr(self, name), low]))
         self.known = np.concatenate([self.known, np.zeros(len(parent), np.bool_)])
         self.end[parent] = low
@@ -152,12 +158,9 @@ class Frontiers(ABC):
         return rounded(-np.expm1(-a * np.log1p(self.mass(rows, low, cut) / b)))
 
     def told(self, rows: Codes, some: Flags, every: Flags) -> Codes:
-        """Take in answers; return the lines that are not over, with their next questions.
+        """Take in whether stretches up to cuts hold something, or everything there is.
 
-        Args:
-            rows: The lines that were asked about.
-            some: Whether the stretch up to the cut holds something.
-            every: Whether it holds everything there is.
+        Returns the lines that are not over, with their next questions.
         """
         chance = np.clip(self.chance[rows], _EDGE, 1 - _EDGE)
         self.charge(rows, -np.log2(np.where(some, chance, 1 - chance)))

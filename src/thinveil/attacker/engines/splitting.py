@@ -9,11 +9,12 @@ not asked.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import grown, rounded
+from thinveil.attacker.beliefs.arrays import grown, rounded, summed
 from thinveil.attacker.beliefs.beta_binomial import Spread
 from thinveil.attacker.beliefs.count_bins import WideCounts
 from thinveil.attacker.beliefs.count_zones import Counts
@@ -23,21 +24,26 @@ from thinveil.language.queries import Codes, Floats
 _EDGE: Final = 1e-6  # no side of a split is believed to be less likely than this
 
 
+class Asked(NamedTuple):
+    """Questions of one kind: how many records lie in the lower parts of nodes?"""
+
+    tell: Callable[[Codes], tuple[Codes, Codes]]  # from zones to nodes that are counted, and counts
+    nodes: Codes
+    threshold: Codes
+    sizes: Codes | None = None  # how many nodes each question is about; one without
+
+
 class Splits(ABC):
-    """Nodes that are split side by side; subclasses say where and how likely.
+    """Nodes that are split side by side; subclasses say where and how likely."""
 
-    Args:
-        rules: What thresholds tell.
-    """
-
-    leaning = False  # whether plans look at how dense the parts of parents were
+    several = False  # whether questions may be about several nodes
     noted: tuple[str, ...] = ("owner", "first", "end", "size", "cut", "chance", "lean")  # of nodes
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.counts = Counts(rules)
         self.wide = WideCounts(rules)
-        self._wide = 0  # questions about those in this round
+        self._round: list[Asked] = []
         self.spread = Spread()
         self.single = np.empty(0, np.int64)  # nodes of one record, asked at once
         self.bits = 0.0
@@ -59,15 +65,14 @@ class Splits(ABC):
     # -- nodes -----------------------------------------------------------------------------
 
     def add(
-        self, owner: Codes, first: Codes, end: Codes, size: Codes, lean: Floats | None = None
+        self, owner: Codes, first: Codes, end: Codes, size: Codes, lean: Floats | float = 0.0
     ) -> None:
         """Add nodes; those without a choice are settled, all others get something to ask."""
         while len(owner):
             nodes = self._room(len(owner))
             self.owner[nodes], self.first[nodes] = owner, first
             self.end[nodes], self.size[nodes] = end, size
-            if self.leaning:
-                self.lean[nodes] = 0.0 if lean is None else lean
+            self.lean[nodes] = lean
             alone = end - first == 1
             if alone.any():
                 self.settle(nodes[alone])
@@ -110,20 +115,15 @@ class Splits(ABC):
         mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
         self.counts.begin(nodes, low, high, mass)
 
-    def _children(
-        self, nodes: Codes, count: Codes
-    ) -> tuple[Codes, Codes, Codes, Codes, Floats | None]:
+    def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes, Floats]:
         """Return the parts of nodes that hold records."""
         owner = np.tile(self.owner[nodes], 2)
         first = np.concatenate([self.first[nodes], self.cut[nodes]])
         end = np.concatenate([self.cut[nodes], self.end[nodes]])
         size = np.concatenate([count, self.size[nodes] - count])
+        lean = np.tile(np.log((count + 1.0) / (self.size[nodes] - count + 1.0)), 2)
         some = size > 0
-        lean = None
-        if self.leaning:
-            odds = np.log((count + 1.0) / (self.size[nodes] - count + 1.0))
-            lean = np.tile(odds, 2)[some]
-        return owner[some], first[some], end[some], size[some], lean
+        return owner[some], first[some], end[some], size[some], lean[some]
 
     def spans(self, nodes: Codes) -> tuple[Codes, Codes, Codes]:
         """Return owners, first and last places of parts: ~node stands for the upper one."""
@@ -144,46 +144,57 @@ class Splits(ABC):
         """Whether there is anything to ask."""
         return bool(len(self.single) or len(self.counts) or len(self.wide))
 
-    def questions(self) -> tuple[Codes, Codes]:
-        """Return nodes and thresholds: how many records lie in the lower part of the node?"""
-        nodes, thresholds = [self.single], [np.full(len(self.single), self.rules.threshold(0))]
-        self._wide = 0
+    def asked(self) -> Iterator[Asked]:
+        """Return the questions of a round."""
+        none = np.full(len(self.single), self.rules.threshold(0))
+        yield Asked(self._present, self.single, none)
         if len(self.wide):
             row, threshold = self.wide.ask()
-            self._wide = len(row)
-            nodes.append(self.wide.key[row])
-            thresholds.append(threshold)
+            yield Asked(self._narrowed, self.wide.key[row], threshold)
         if len(self.counts):
             row, threshold = self.counts.ask()
-            nodes.append(self.counts.key[row])
-            thresholds.append(threshold)
-        return np.concatenate(nodes), np.concatenate(thresholds)
+            yield Asked(self._counted, self.counts.key[row], threshold)
 
     def unions(self) -> tuple[Codes | None, Codes, Codes]:
-        """Return questions as unions: where each begins among the nodes, nodes, thresholds."""
-        return None, *self.questions()
+        """Return where questions begin among the nodes (None: one each), nodes, thresholds."""
+        self._round = list(self.asked())
+        nodes = np.concatenate([each.nodes for each in self._round])
+        threshold = np.concatenate([each.threshold for each in self._round])
+        if not self.several:
+            return None, nodes, threshold
+        sizes = [
+            np.ones_like(each.nodes) if each.sizes is None else each.sizes for each in self._round
+        ]
+        return summed(np.concatenate(sizes)), nodes, threshold
 
     def learn(self, zone: Codes) -> None:
         """Take in the zones of the questions asked last."""
-        asked, single = len(self.single), self.single
-        self.single = single[:0]
-        present = self.rules.present(zone[:asked]).astype(np.int64)
+        ends = np.cumsum([len(each.threshold) for each in self._round])
+        parts = zip(self._round, np.split(zone, ends[:-1]), strict=True)
+        nodes, counts = zip(*(each.tell(part) for each, part in parts), strict=True)
+        self.split(np.concatenate(nodes), np.concatenate(counts))
+
+    def _present(self, zone: Codes) -> tuple[Codes, Codes]:
+        """Take in whether single records lie in lower parts."""
+        single, self.single = self.single, self.single[:0]
+        present = self.rules.present(zone).astype(np.int64)
         chance = self.chance[single]
         self.charge(single, -np.log2(np.where(present == 1, chance, 1 - chance)))
-        counted, counts = single[:0], single[:0]
-        if len(self.counts):
-            counted, counts, cost = self.counts.tell(zone[asked + self._wide :])
-            self.charge(counted, cost)
-        if len(self.wide):
-            narrow, low, high, cost = self.wide.tell(zone[asked : asked + self._wide])
-            self.charge(narrow, cost)
-            known = low == high
-            counted = np.concatenate([counted, narrow[known]])
-            counts = np.concatenate([counts, low[known]])
-            if not known.all():
-                self._weigh(narrow[~known], low[~known], high[~known])
-        nodes = np.concatenate([single, counted])
-        self.split(nodes, np.concatenate([present, counts]))
+        return single, present
+
+    def _counted(self, zone: Codes) -> tuple[Codes, Codes]:
+        nodes, counts, cost = self.counts.tell(zone)
+        self.charge(nodes, cost)
+        return nodes, counts
+
+    def _narrowed(self, zone: Codes) -> tuple[Codes, Codes]:
+        """Take in zones of wide counts; those that are narrow now are weighed from now on."""
+        nodes, low, high, cost = self.wide.tell(zone)
+        self.charge(nodes, cost)
+        known = low == high
+        if not known.all():
+            self._weigh(nodes[~known], low[~known], high[~known])
+        return nodes[known], low[known]
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes, under the beliefs at the time they were begun."""

@@ -20,19 +20,13 @@ from thinveil.attacker.terms import Rules
 from thinveil.language.queries import Codes, Floats
 
 _RENEW: Final = 0.08  # predictions are renewed when so many more records are known
-_AT_FIRST: Final = 16  # such a part of groups and records is searched before anything is learned
-_FEWEST: Final = 48  # or so many, where that is more
 _WORTH: Final = 16  # a wave is at least such a part of what is over
 
 
 class Stage(Splits):
     """The search for one attribute in groups of records that agree on all earlier ones.
 
-    Args:
-        rules: What thresholds tell.
-        histogram: The attribute's values in the whole table.
-        sizes: The records of each group.
-        contexts: For each earlier attribute, the number of each group's value (or bin).
+    Contexts are, for each earlier attribute, the number of each group's value (or bin).
     """
 
     def __init__(
@@ -53,17 +47,11 @@ class Stage(Splits):
         self._below = summed(counts)
         self._later = counts.copy()  # what is left when all waves that are over are taken away
         self._waves = summed(counts)
-        least = max(len(sizes) // _AT_FIRST, _FEWEST)
-        self.groups = Waves(turns(np.where(large(sizes), sizes, 0)), Pace(least), sizes)
-        self.records = Pace(max(rules.n // _AT_FIRST, _FEWEST))
+        order, self.records = turns(np.where(large(sizes), sizes, 0)), Pace.of(rules.n)
+        self.groups = Waves(order, Pace.of(len(sizes)), sizes)
         self._found: list[Triple] = []
 
     # -- groups take their turn ------------------------------------------------------------
-
-    @property
-    def running(self) -> bool:
-        """Whether anything is left to find."""
-        return self.records.over < self.rules.n
 
     @property
     def done(self) -> float:
@@ -126,14 +114,11 @@ class Stage(Splits):
             reached = table[group, middle] >= target
             high = np.where(reached, middle, high)
             low = np.where(reached, low, np.minimum(middle + 1, right - 1))
-        at = high
-        before = np.maximum(at - 1, left + 1)
-        here, lower = table[group, at] - start, table[group, before] - start
-        nearer = np.abs(lower - 0.5 * whole) < np.abs(here - 0.5 * whole)
-        at = np.where(nearer, before, at)
-        share = np.where(nearer, lower, here)
+        before = np.maximum(high - 1, left + 1)
+        here, lower = table[group, high] - target, table[group, before] - target
+        at = np.where(np.abs(lower) < np.abs(here), before, high)
         with np.errstate(divide="ignore", invalid="ignore"):
-            chance = share / whole
+            chance = (table[group, at] - start) / whole
         return at, np.where(whole > 0, chance, 0.5)
 
     def _fine(self, first: Codes, end: Codes) -> tuple[Codes, Floats]:

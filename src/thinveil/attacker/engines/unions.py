@@ -7,20 +7,19 @@ variable, so that its three answers are about equally likely; no single record's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Self
 
 import numpy as np
 
-from thinveil.attacker.beliefs.arrays import summed
 from thinveil.attacker.beliefs.count_zones import Counts
 from thinveil.attacker.engines.group_testing import Pools
-from thinveil.attacker.engines.histograms import Columns, Histogram
-from thinveil.attacker.engines.splitting import Splits
+from thinveil.attacker.engines.histograms import Columns
+from thinveil.attacker.engines.splitting import Asked, Splits
 from thinveil.attacker.engines.stages import Stage
 from thinveil.attacker.engines.windows.windows import Windows
-from thinveil.attacker.terms import Axis, Rules
 from thinveil.errors import UsageError
 from thinveil.language.queries import Codes, Floats
 
@@ -37,19 +36,12 @@ _SHARE: Final = 8  # columns share the windows out
 
 @dataclass(frozen=True, slots=True)
 class Thrift:
-    """How much the thrifty attack thinks about each question.
+    """How much the thrifty attack thinks about each question."""
 
-    Args:
-        states: Hypotheses in each window: more cost time and save questions.
-        windows: Windows side by side: more save rounds and cost some questions.
-        boxes_only: Whether to ask about single boxes, never about unions.
-        plain: Whether to run the kernels uncompiled, even where they could be compiled.
-    """
-
-    states: int = STATES
-    windows: int = WINDOWS
-    boxes_only: bool = False
-    plain: bool = False
+    states: int = STATES  # hypotheses in each window: more cost time and save questions
+    windows: int = WINDOWS  # side by side: more save rounds and cost some questions
+    boxes_only: bool = False  # whether to ask about single boxes, never about unions
+    plain: bool = False  # whether to run the kernels uncompiled, even where they could be
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
@@ -67,6 +59,7 @@ class Windowed(Splits):
     only those of one pool are asked about together.
     """
 
+    several = True
     noted = (*Splits.noted, "_low", "_price", "_exception")
     pools: list[Windows]
 
@@ -78,19 +71,19 @@ class Windowed(Splits):
         """Return whether windows should make do with what they have: little will be added."""
         return True
 
-    def open_pools(self, thrift: Thrift, many: int = 1, windows: int | None = None) -> None:
-        """Begin with empty windows."""
+    def opened(self, thrift: Thrift, columns: int = 0) -> Self:
+        """Begin with empty windows: one pool, or a smaller one for each of so many columns."""
         rules = self.rules
         self.counts = Counts(rules, patient=True)
         self.pools = [
             Windows(
                 rules,
-                windows=windows or thrift.windows,
+                windows=max(thrift.windows // _SHARE, 1) if columns else thrift.windows,
                 states=thrift.states,
                 most_boxes=1 if thrift.boxes_only else BOXES,
                 plain=thrift.plain,
             )
-            for _ in range(many)
+            for _ in range(columns or 1)
         ]
         room = len(self.chance)
         self._low = np.empty(room, np.int64)
@@ -98,12 +91,12 @@ class Windowed(Splits):
         self._exception = np.empty(room)  # how likely a test is to find one
         self._tests = Pools(BOXES)
         self._testing = not thrift.boxes_only and not rules.hidden
+        return self
 
     @property
     def waiting(self) -> bool:
         """Whether there is anything to ask."""
-        some = len(self.counts) or len(self._tests) or any(pool.busy for pool in self.pools)
-        return bool(some)
+        return super().waiting or len(self._tests) > 0 or any(pool.busy for pool in self.pools)
 
     def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Begin to count; where "none" or "all" is nearly certain, test many for exceptions."""
@@ -162,74 +155,37 @@ class Windowed(Splits):
             mine = pool == each
             self.pools[each].offer(nodes[mine], low[mine], most[mine], mass[mine])
 
-    def unions(self) -> tuple[Codes, Codes, Codes]:
-        """Return where questions begin among the nodes, the nodes, and thresholds."""
+    def asked(self) -> Iterator[Asked]:
+        """Return the questions of a round."""
         final = self.starved()
-        sizes, nodes, thresholds = [], [], []
-        self._asked: list[tuple[Windows, int]] = []
         for pool in self.pools:
             if pool.busy:
-                offsets, some, threshold = pool.questions(final)
-                self._asked.append((pool, len(threshold)))
-                sizes.append(np.diff(offsets))
-                nodes.append(some)
-                thresholds.append(threshold)
-        self._tests_asked = 0
+                offsets, nodes, threshold = pool.questions(final)
+                yield Asked(partial(self._settled, pool), nodes, threshold, np.diff(offsets))
         if len(self._tests):
-            kind = self.owner if len(self.pools) > 1 else np.zeros(len(self._low), np.int64)
-            offsets, some = self._tests.questions(self._exception, kind, False)
-            self._tests_asked = len(offsets) - 1
-            sizes.append(np.diff(offsets))
-            nodes.append(np.where(self._low[some] == 0, some, ~some))
-            thresholds.append(np.full(self._tests_asked, self.rules.threshold(0)))
-        if len(self.counts):
-            row, threshold = self.counts.ask()
-            sizes.append(np.ones(len(row), np.int64))
-            nodes.append(self.counts.key[row])
-            thresholds.append(threshold)
-        return summed(np.concatenate(sizes)), np.concatenate(nodes), np.concatenate(thresholds)
+            kind = self.pool(np.arange(len(self._low)))
+            offsets, nodes = self._tests.questions(self._exception, kind, False)
+            sizes, parts = np.diff(offsets), np.where(self._low[nodes] == 0, nodes, ~nodes)
+            yield Asked(self._tested, parts, np.full(len(sizes), self.rules.threshold(0)), sizes)
+        yield from super().asked()
 
-    def learn(self, zone: Codes) -> None:
-        """Take in the zones of the questions asked last."""
-        told, counts = [], []
-        start = 0
-        for pool, asked in self._asked:
-            nodes, values = pool.learn(zone[start : start + asked])
-            start += asked
-            self.charge(nodes, self._price[nodes, values])
-            told.append(nodes)
-            counts.append(self._low[nodes] + values)
-        if self._tests_asked:
-            nodes, count = self._tested(zone[start : start + self._tests_asked])
-            told.append(nodes)
-            counts.append(count)
-        start += self._tests_asked
-        if len(zone) > start:
-            nodes, count, cost = self.counts.tell(zone[start:])
-            self.charge(nodes, cost)
-            told.append(nodes)
-            counts.append(count)
+    def split(self, nodes: Codes, count: Codes) -> None:
+        """Take in how many records lie in the lower part of nodes."""
         self._hand_over()
-        self.split(np.concatenate(told), np.concatenate(counts))
+        super().split(nodes, count)
+
+    def _settled(self, pool: Windows, zone: Codes) -> tuple[Codes, Codes]:
+        nodes, values = pool.learn(zone)
+        self.charge(nodes, self._price[nodes, values])
+        return nodes, self._low[nodes] + values
 
 
 class ThriftyStage(Windowed, Stage):
     """The search for one attribute in all groups, by windows."""
 
-    def __init__(
-        self,
-        rules: Rules,
-        histogram: Histogram,
-        sizes: Codes,
-        contexts: list[Codes],
-        thrift: Thrift,
-    ) -> None:
-        super().__init__(rules, histogram, sizes, contexts)
-        self.open_pools(thrift)
-
     def room(self) -> int:
         """Return how many groups may take their turn: no more than the windows have room for."""
-        return min(super().room(), max(self.pools[0].room, 0))
+        return min(super().room(), self.pools[0].room)
 
     def starved(self) -> bool:
         """Return whether few groups or none will be added for a while."""
@@ -238,10 +194,6 @@ class ThriftyStage(Windowed, Stage):
 
 class ThriftyColumns(Windowed, Columns):
     """The search for the values of whole columns, each column by windows of its own."""
-
-    def __init__(self, rules: Rules, axes: Sequence[Axis], thrift: Thrift) -> None:
-        super().__init__(rules, axes)
-        self.open_pools(thrift, len(axes), max(thrift.windows // _SHARE, 1))
 
     def pool(self, nodes: Codes) -> Codes:
         """Return the column of each node."""

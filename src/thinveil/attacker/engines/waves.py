@@ -17,6 +17,8 @@ from thinveil.attacker.fixed_order import shuffled
 from thinveil.language.queries import Codes, Flags
 
 _LARGE: Final = 64  # a large group has at least such a part of all records; hardly matters
+_AT_FIRST: Final = 16  # such a part is searched before anything is learned
+_FEWEST: Final = 48  # or so many, where that is more
 
 
 def large(sizes: Codes) -> Flags:
@@ -32,17 +34,17 @@ def turns(rank: Codes) -> Codes:
 
 @dataclass(slots=True)
 class Pace:
-    """How many are searched now, and how many are over: groups, records or people.
+    """How many are searched now, and how many are over: groups, records or people."""
 
-    Args:
-        least: How many may be searched before anything is learned.
-        share: How many may be searched at a time later, for each that is over.
-    """
-
-    least: int
-    share: float = 1.0
+    least: int  # how many may be searched before anything is learned
+    share: float = 1.0  # how many may be searched at a time later, for each that is over
     flying: int = 0
     over: int = 0
+
+    @classmethod
+    def of(cls, many: int) -> Pace:
+        """Return the pace at which so many are searched."""
+        return cls(max(many // _AT_FIRST, _FEWEST))
 
     def room(self, worth: int) -> int:
         """Return how many more may begin; fewer than are worth it wait for others to end."""
@@ -58,11 +60,8 @@ class Pace:
 class Waves:
     """Whose turn it is, and what each wave has found until it is over.
 
-    Args:
-        order: Who comes when.
-        pace: How many at a time; all without.
-        sizes: The records of each; one without.
-        late: A wave counts as over without the last of so many; 0 waits for all.
+    All may begin at once unless a pace is given, and each has one record unless sizes are. A wave
+    counts as over without the last of `late` records; 0 waits for all.
     """
 
     def __init__(

@@ -38,11 +38,6 @@ class Lists(NamedTuple):
     chosen: Array  # the subset that is asked about, a bit a variable
     threshold: Array  # what its total is compared with; -1 where nothing is asked
 
-    @property
-    def columns(self) -> tuple[Array, ...]:
-        """What is noted of variables, masks aside."""
-        return self.node, self.base, self.boxes, self.slack
-
     @staticmethod
     def empty(windows: int, states: int) -> Lists:
         """Return windows without variables: one hypothesis each."""

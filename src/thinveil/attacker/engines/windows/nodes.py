@@ -27,13 +27,7 @@ _COLUMNS = ("start", "mid", "stop", "total", "low", "flip", "base", "most", "sla
 
 
 class Nodes:
-    """The queue of nodes, and what becomes of them when their values are known.
-
-    Args:
-        run: The inner loops.
-        task: What questions may be.
-        states: How many hypotheses a window lists at most.
-    """
+    """The queue of nodes, and what becomes of them when their values are known."""
 
     def __init__(self, run: Any, task: Task, states: int) -> None:
         self._run, self._task = run, task

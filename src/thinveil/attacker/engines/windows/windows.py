@@ -38,16 +38,9 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 class Windows:
     """Windows side by side over a queue of variables, asked and answered in rounds.
 
-    Args:
-        rules: What thresholds tell; they stay below the number of records.
-        windows: How many windows there are at most: the questions of a round.
-        states: How many hypotheses a window lists at most.
-        most_boxes: How many variables a question names at most.
-        plain: Whether to run the inner loops uncompiled.
-        use: How many threads work on a round; it does not change the results.
-
-    Raises:
-        ValueError: The table is too small for its counts to be learned.
+    There are so many windows at most (the questions of a round), each lists so many states, and a
+    question names so many boxes. The inner loops may run plain, not compiled, and in as many
+    threads as are to be used; results are the same.
     """
 
     def __init__(
@@ -76,16 +69,10 @@ class Windows:
         self._nodes = Nodes(self._updating, self._task, states)
 
     def offer(self, ids: Codes, base: Codes, most: Codes, pmf: Floats) -> None:
-        """Queue fresh variables, in their order of use.
+        """Queue fresh variables, in their order of use, by numbers unique among those in flight.
 
-        Args:
-            ids: Any numbers, unique among those in flight.
-            base: What each counts for whatever its value.
-            most: The largest value of each, 1 to 12.
-            pmf: A row of prior weights for each, padded with 0; rows need not add up to 1.
-
-        Raises:
-            ValueError: A variable has too many values, or more than the table has records.
+        Each counts for its base whatever its value, has 1 to 12 as its largest value, and a row
+        of prior weights, padded with 0, that need not add up to 1.
         """
         ids, base, most = (np.asarray(each, np.int64) for each in (ids, base, most))
         if not len(ids):
@@ -115,15 +102,9 @@ class Windows:
     def questions(self, final: bool) -> tuple[Codes, Codes, Codes]:
         """Refill the windows and choose a question for each.
 
-        Args:
-            final: Whether nothing more will be offered soon: small windows are then merged.
-
-        Returns:
-            (offsets, ids, threshold): question q asks how many records the variables
-            ids[offsets[q]:offsets[q + 1]] count, against threshold[q].
-
-        Raises:
-            EvidenceError: No question can tell the remaining hypotheses apart.
+        Question q asks how many records the variables ids[offsets[q]:offsets[q + 1]] count,
+        against threshold[q]. If `final`, nothing more will be offered soon: small windows are
+        then merged.
         """
         self._nodes.gather(final)
         self._refill()
@@ -149,11 +130,7 @@ class Windows:
     def learn(self, zones: NDArray[np.int64]) -> tuple[Codes, Codes]:
         """Take the zone of each question of the last round.
 
-        Returns:
-            (ids, values) of all variables that became certain, without their base.
-
-        Raises:
-            EvidenceError: No hypothesis explains the answers.
+        Returns ids and values (without their base) of all variables that became certain.
         """
         if len(zones) != len(self._asked):
             raise ValueError(f"{len(zones)} answers to {len(self._asked)} questions")
@@ -214,7 +191,7 @@ class Windows:
             with np.errstate(over="ignore"):
                 self._updating.product(a, b, lists)
             here, there = int(lists.slots[a]), int(lists.slots[b])
-            for column in lists.columns:
+            for column in (lists.node, lists.base, lists.boxes, lists.slack):
                 column[a, here : here + there] = column[b, :there]
             lists.slots[a] += there
             bits[a] += bits[b]
