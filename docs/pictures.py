@@ -1,6 +1,7 @@
 """Draws the pictures of the README and the docs again: python docs/pictures.py.
 
 With the word mechanisms or attacks, only the pictures of those pages are drawn.
+With the word compared, only the worked example, the comparison and the risk curves are.
 With the word scaling, only what a record costs as tables grow is drawn, from docs/scaling.json.
 With the word attributes and the path of bank-full.csv, the bank table is reconstructed by three
 strategies, and the table and the picture of docs/questions.md are made anew.
@@ -45,6 +46,14 @@ def main() -> None:
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     svg = svg.replace("Fira Code", "ui-monospace, DejaVu Sans Mono")
     (IMAGES / "audit.svg").write_text(svg, encoding="utf-8")
+    side_by_side()
+    scaling(SCALING, IMAGES / "scaling.png")
+    pictures_mechanisms.draw()
+    pictures_attacks.draw()
+
+
+def side_by_side() -> None:
+    """Draw the worked example, the comparison and the risk curves."""
     figures.sensitivity(paper.staircase(), IMAGES)
     compared = compare(thinveil.people())
     save_pictures([mechanisms_compared(compared)], IMAGES / "compare.png", width=420)
@@ -52,11 +61,8 @@ def main() -> None:
     drawn = risk(thinveil.people())
     both = [against_loss(drawn), against_answers(drawn)]
     save_pictures(both, IMAGES / "risk.png", width=560)
-    scaling(SCALING, IMAGES / "scaling.png")
     for name in ("sensitivity", "compare", "risk"):
         shrink(IMAGES / f"{name}.png")
-    pictures_mechanisms.draw()
-    pictures_attacks.draw()
 
 
 def scaling(source: Path, path: Path) -> None:
@@ -196,6 +202,8 @@ if __name__ == "__main__":
         pictures_mechanisms.draw()
     elif sys.argv[1:] == ["attacks"]:
         pictures_attacks.draw()
+    elif sys.argv[1:] == ["compared"]:
+        side_by_side()
     elif sys.argv[1:2] == ["attributes"]:
         attributes(sys.argv[2])
     else:

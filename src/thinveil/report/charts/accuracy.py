@@ -147,7 +147,7 @@ def _panel(
         "marginals": pictures.dot("orange", 90, shape="cross"),
     }
     layers: list[Spec] = [
-        {"mark": mark, "encoding": {"x": {"field": name, **x}}}
+        pictures.layer(mark, x={"field": name, **x})
         for name, mark in marks.items()
         if any(row[name] is not None for row in rows)
     ]

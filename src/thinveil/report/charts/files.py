@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from thinveil.errors import MissingExtra, UsageError
 from thinveil.files import write_file
-from thinveil.report.charts.pictures import Key, Picture, Spec, clean
+from thinveil.report.charts.pictures import Key, Picture, Spec, clean, layer, words
 
 FORMATS: Final = (".pdf", ".png", ".svg")
 """How the names of pictures may end."""
@@ -137,14 +137,8 @@ def _legend(keys: Sequence[Key], width: float) -> Spec:
         layers.append(_sign(key, at))
         texts.append({**at, "x": left + 32, "text": clean(key.text)})
         left += room
-    words = {"type": "text", "align": "left", "baseline": "middle", "color": "var(--ink)"}
-    layers.append(
-        {
-            "data": {"values": texts},
-            "mark": words,
-            "encoding": {**_places("x"), "text": {"field": "text"}},
-        }
-    )
+    named = layer(words(align="left", baseline="middle"), **_places("x"), text={"field": "text"})
+    layers.append({"data": {"values": texts}, **named})
     return {"width": width, "height": _ROW * (row + 1), "layer": layers}
 
 
@@ -159,11 +153,7 @@ def _sign(key: Key, at: dict[str, float]) -> Spec:
     if key.sign in _DASHES:
         dash = {"strokeDash": _DASHES[key.sign], "strokeWidth": 2.5, "color": colour}
         where = {**_places("x"), "x2": {"field": "end"}}
-        return {
-            "data": {"values": [at]},
-            "mark": {"type": "rule", **dash},
-            "encoding": where,
-        }
+        return {"data": {"values": [at]}, **layer({"type": "rule", **dash}, **where)}
     shape = _SHAPES[key.sign]
     filled = key.sign != "ring" and shape != _TICK
     return {

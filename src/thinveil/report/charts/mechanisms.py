@@ -17,6 +17,7 @@ TASKS: Final = {
     "attribute": "What are a person's other attributes?",
     "dataset": "The whole table",
 }
+_MORE: Final = ("Asking nothing", "Knowing the histograms", "Answers", "Claimed loss")
 
 
 def compared(comparison: Comparison) -> Picture:
@@ -54,10 +55,7 @@ def _table(lines: Sequence[Line]) -> Table:
             "Recovered",
             "Share",
             f"{', '.join(sorted(sure))} interval",
-            "Asking nothing",
-            "Knowing the histograms",
-            "Answers",
-            "Claimed loss",
+            *_MORE,
         ),
         [
             (
@@ -96,48 +94,34 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
         for each in line.tried
         if each.task == task
     ]
-    share, text = {"field": "share", "type": "quantitative"}, {"field": "text"}
+    text, scale = {"field": "text"}, pictures.colours({kind: kind for kind in KINDS})
     cross = pictures.dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1)
     end = "max(datum.share || 0, datum.guess || 0, datum.told || 0)"
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": pictures.rows_by("name", [row["name"] for row in rows])},
+        "transform": [{"calculate": end, "as": "end"}],
         "layer": [
-            {
-                "mark": {"type": "bar", "height": {"band": 0.62}},
-                "encoding": {
-                    "x": {"field": "share", **pictures.share_axis("recovered")},
-                    "color": {
-                        "field": "kind",
-                        "scale": pictures.colours({kind: kind for kind in KINDS}),
-                        "legend": None,
-                    },
-                },
-            },
-            {
-                "transform": [{"filter": "isValid(datum.told)"}],
-                "mark": cross,
-                "encoding": {"x": {"field": "told", "type": "quantitative"}},
-            },
-            {
-                "transform": [{"filter": "isValid(datum.guess)"}],
-                "mark": pictures.tick(26),
-                "encoding": {"x": {"field": "guess", "type": "quantitative"}},
-            },
-            {
-                "transform": [{"filter": "datum.share > 0.6"}],
-                "mark": {"type": "text", "align": "right", "dx": -6, "color": "var(--on-bar)"},
-                "encoding": {"x": share, "text": text},
-            },
-            {
-                "transform": [
-                    {"filter": "!(datum.share > 0.6)"},
-                    {"calculate": end, "as": "end"},
-                ],
-                "mark": {"type": "text", "align": "left", "dx": 11, "color": "var(--ink)"},
-                "encoding": {"x": {**share, "field": "end"}, "text": text},
-            },
+            pictures.layer(
+                {"type": "bar", "height": {"band": 0.62}},
+                x={"field": "share", **pictures.share_axis("recovered")},
+                color={"field": "kind", "scale": scale, "legend": None},
+            ),
+            pictures.layer(cross, "isValid(datum.told)", x=pictures.number("told")),
+            pictures.layer(pictures.tick(26), "isValid(datum.guess)", x=pictures.number("guess")),
+            pictures.layer(
+                pictures.words("on-bar", align="right", dx=-6),
+                "datum.share > 0.6",
+                x=pictures.number("share"),
+                text=text,
+            ),
+            pictures.layer(
+                pictures.words(align="left", dx=11),
+                "!(datum.share > 0.6)",
+                x=pictures.number("end"),
+                text=text,
+            ),
         ],
     }
     said = "; ".join(

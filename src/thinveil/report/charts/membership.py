@@ -32,6 +32,7 @@ def picture(trial: Trial) -> Picture:
     ]
     if trial.epsilon_claimed is not None:
         losses.insert(0, (f"claimed, in the sense of {trial.sense}", trial.epsilon_claimed, "blue"))
+    guesses = {bound: short(base.epsilon_at_least)}
     table = Table(
         f"The membership trial, with {sure} intervals",
         ("Figure", "Measured", "Interval", "Asking nothing"),
@@ -41,12 +42,7 @@ def picture(trial: Trial) -> Picture:
                 for name, rate, ends, guess in rates
             ),
             *(
-                (
-                    f"privacy loss {name}",
-                    short(value),
-                    "",
-                    short(base.epsilon_at_least) if name == bound else "",
-                )
+                (f"privacy loss {name}", short(value), "", guesses.get(name, ""))
                 for name, value, _ in losses
             ),
         ],
@@ -84,7 +80,7 @@ def _rates(rates: Sequence[Rate]) -> Spec:
         for place, (_, rate, (low, high), guess) in enumerate(rates)
     ]
     x = pictures.share_axis("share of trials")
-    guess = {"mark": pictures.tick(28), "encoding": {"x": {"field": "guess", **x}}}
+    guess = pictures.layer(pictures.tick(28), x={"field": "guess", **x})
     return {
         "height": 56 * len(rows),
         "data": {"values": rows},
@@ -103,13 +99,10 @@ def _losses(losses: Sequence[Loss]) -> Spec:
     ends = [least, max(1.0, 20 * max(above, default=1.0))]
     labels = {"labelExpr": pictures.POWERS, "tickCount": 4}
     points = [
-        {
-            "transform": [{"filter": f"datum.colour == '{colour}'"}],
-            "mark": pictures.dot(colour, 100),
-        }
+        pictures.layer(pictures.dot(colour, 100), f"datum.colour == '{colour}'")
         for *_, colour in losses
     ]
-    text = {"type": "text", "dy": -14, "color": "var(--ink)", "fontWeight": 600}
+    text = pictures.words(dy=-14, fontWeight=600)
     return {
         "height": 56 * len(rows),
         "data": {"values": rows},
@@ -117,7 +110,7 @@ def _losses(losses: Sequence[Loss]) -> Spec:
             "y": _lines([name for name, *_ in losses]),
             "x": pictures.log_axis("at", "privacy loss epsilon", labels, domain=ends),
         },
-        "layer": [*points, {"mark": text, "encoding": {"text": {"field": "text"}}}],
+        "layer": [*points, pictures.layer(text, text={"field": "text"})],
     }
 
 

@@ -11,7 +11,7 @@ from thinveil.paper import figures as published
 from thinveil.paper import simulation
 from thinveil.paper.rows import Row
 from thinveil.report.charts.files import APART, save
-from thinveil.report.charts.pictures import Spec, dot, log_axis
+from thinveil.report.charts.pictures import Spec, colours, dot, layer, log_axis, number, words
 
 _WIDTH, _HEIGHT = 480, 300
 _COUNTS: Final = {"format": "~s"}
@@ -37,21 +37,10 @@ def _panel(title: str, layers: list[Spec], height: int = _HEIGHT) -> Spec:
     return {"title": about, "width": _WIDTH, "height": height, "layer": layers}
 
 
-def _number(field: str, title: str, **more: Any) -> dict[str, Any]:
-    return {"field": field, "type": "quantitative", "title": title, **more}
-
-
-def _kinds(colours: dict[str, str]) -> dict[str, Any]:
+def _kinds(meaning: dict[str, str]) -> dict[str, Any]:
     """Return colours by the field `kind`, with a legend above."""
-    return {
-        "field": "kind",
-        "type": "nominal",
-        "scale": {
-            "domain": list(colours),
-            "range": [f"var(--{colour})" for colour in colours.values()],
-        },
-        "legend": {"title": None, "orient": "top", "labelFontSize": 13, "labelLimit": 400},
-    }
+    legend = {"title": None, "orient": "top", "labelFontSize": 13, "labelLimit": 400}
+    return {"field": "kind", "type": "nominal", "scale": colours(meaning), "legend": legend}
 
 
 def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -78,16 +67,10 @@ def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
     }
     colour = _kinds({kinds[True]: "red", kinds[False]: "blue"})
     shape = {"field": "kind", "legend": None, "scale": {"range": ["cross", "circle"]}}
-    points_layer = {
-        "data": {"values": points},
-        "mark": {"type": "point", "size": 80, "strokeWidth": 2},
-        "encoding": {**where, "color": colour, "shape": shape},
-    }
-    names = {
-        "data": {"values": named},
-        "mark": {"type": "text", "align": "right", "dx": -10, "dy": -8, "color": "var(--ink)"},
-        "encoding": {**where, "text": {"field": "name"}},
-    }
+    mark = {"type": "point", "size": 80, "strokeWidth": 2}
+    points_layer = {"data": {"values": points}, **layer(mark, **where, color=colour, shape=shape)}
+    text = words(align="right", dx=-10, dy=-8)
+    names = {"data": {"values": named}, **layer(text, **where, text={"field": "name"})}
     title = "Each attribute by itself (bank table)"
     return _save(_panel(title, [points_layer, names]), folder, "single-attributes")
 
@@ -106,8 +89,8 @@ def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 
     ends = [-0.6, len(steps) - 0.4]
     ticks = {"values": [row["threshold"] for row in rows], "grid": False}
     where = {
-        "x": _number("threshold", asked, scale={"domain": ends, "nice": False}, axis=ticks),
-        "y": _number(
+        "x": number("threshold", asked, scale={"domain": ends, "nice": False}, axis=ticks),
+        "y": number(
             "shown",
             f"{k}-local sensitivity",
             scale={"domain": [-0.15, 1.35]},
@@ -115,13 +98,12 @@ def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 
         ),
     }
     line = {"type": "line", "interpolate": "step", "color": "var(--blue)", "strokeWidth": 2.5}
-    text = {"type": "text", "dy": -14, "color": "var(--ink)"}
     spec = _panel(
         "Six incomes: the edges of the noise give the count away",
         [
-            {"mark": line, "encoding": where},
-            {"mark": dot("blue"), "encoding": where},
-            {"mark": text, "encoding": {**where, "text": {"field": "text"}}},
+            layer(line, **where),
+            layer(dot("blue"), **where),
+            layer(words(dy=-14), **where, text={"field": "text"}),
         ],
         height=220,
     )
@@ -152,17 +134,15 @@ def _tests(measured: simulation.Measured) -> Spec:
     blue, red = tests.values()
     where = {
         "x": log_axis("repeats", "answers m to one question", {"format": ",d"}),
-        "y": _number("percent", "decided rightly, %", scale={"zero": False}),
+        "y": number("percent", "decided rightly, %", scale={"zero": False}),
         "color": _kinds({blue: "blue", red: "red", printed: "ink"}),
     }
     title = "Laplace(1) or Laplace(2)? A fixed number of answers"
-    ours = [{"filter": f"datum.kind != '{printed}'"}]
-    theirs = [{"filter": f"datum.kind == '{printed}'"}]
     line = {"type": "line", "point": {"filled": True, "size": 45}, "strokeWidth": 2}
     cross = {"type": "point", "shape": "cross", "angle": 45, "size": 120, "filled": True}
     layers: list[Spec] = [
-        {"transform": ours, "mark": line, "encoding": where},
-        {"transform": theirs, "mark": cross, "encoding": where},
+        layer(line, f"datum.kind != '{printed}'", **where),
+        layer(cross, f"datum.kind == '{printed}'", **where),
     ]
     return {**_panel(title, layers), "data": {"values": points}}
 
@@ -182,13 +162,13 @@ def _walks(measured: simulation.Measured) -> Spec:
                 ends = {"from": place * _BIN, "to": (place + 1) * _BIN}
                 bars.append({**ends, "share": share, "kind": kind})
     title = f"Answer by answer, error at most {wanted:g}"
-    x = _number("from", "answers until it is settled", bin="binned", axis={"grid": False})
+    x = number("from", "answers until it is settled", bin="binned", axis={"grid": False})
     bar: Spec = {
         "mark": {"type": "bar", "opacity": 0.55},
         "encoding": {
             "x": {**x, "scale": {"domain": [0, _MOST]}},
             "x2": {"field": "to"},
-            "y": _number("share", "share of runs, % an answer", stack=None),
+            "y": number("share", "share of runs, % an answer", stack=None),
             "color": _kinds(kinds),
         },
     }

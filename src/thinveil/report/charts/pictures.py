@@ -61,16 +61,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a result.
+    """A picture of a result: its id in the page, and what it shows, as a finding.
 
-    Args:
-        name: Its id in the page.
-        title: What it shows, as a finding.
-        explained: A sentence for a reader who knows nothing of the subject.
-        panels: Its charts.
-        table: The same in figures.
-        legend: What signs and colours mean.
-        note: How it was measured.
+    `explained` is for a reader who knows nothing of the subject, the table says the same in
+    figures, and the note says how it was measured.
     """
 
     name: str
@@ -80,6 +74,30 @@ class Picture:
     table: Table
     legend: tuple[Key, ...] = ()
     note: str = ""
+
+
+def layer(mark: Mapping[str, Any], where: str = "", **encoding: Any) -> Spec:
+    """Return a mark with what it encodes, of the rows that pass a filter if there is one."""
+    chosen = {"transform": [{"filter": where}]} if where else {}
+    return {**chosen, "mark": mark, "encoding": encoding}
+
+
+def number(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return a quantity for an axis; without a title, that of the layers beside it."""
+    named = {} if title is None else {"title": title}
+    return {"field": field, "type": "quantitative", **named, **more}
+
+
+def words(colour: str = "ink", **more: Any) -> dict[str, Any]:
+    """Return the mark of a text."""
+    return {"type": "text", "color": f"var(--{colour})", **more}
+
+
+def rect(colour: str, opacity: float, x: Mapping[str, Any], low: float, high: float) -> Spec:
+    """Return a layer that shades a part of the x axis."""
+    mark = {"type": "rect", "color": f"var(--{colour})", "opacity": opacity}
+    ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}}
+    return {"data": {"values": [{"from": low, "to": high}]}, **layer(mark, **ends)}
 
 
 def clean(text: str) -> str:
@@ -99,13 +117,8 @@ def share_axis(title: str, **more: Any) -> dict[str, Any]:
 
 def log_axis(field: str, title: str, labels: dict[str, Any], **scale: Any) -> dict[str, Any]:
     """Return an axis of powers of ten."""
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "scale": {"type": "log", "nice": False, **scale},
-        "axis": {"grid": False, "labelOverlap": "greedy", "tickCount": 5, **labels},
-    }
+    axis = {"grid": False, "labelOverlap": "greedy", "tickCount": 5, **labels}
+    return number(field, title, scale={"type": "log", "nice": False, **scale}, axis=axis)
 
 
 def dot(colour: str, size: int = 75, **more: Any) -> dict[str, Any]:
@@ -123,8 +136,8 @@ def interval(x: Mapping[str, Any], size: int = 75) -> list[Spec]:
     """Return a share with its interval: a dot on a line from its low to its high end."""
     line = {"type": "rule", "strokeWidth": 3, "color": "var(--red)"}
     return [
-        {"mark": line, "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}}},
-        {"mark": dot("red", size), "encoding": {"x": {"field": "share", **x}}},
+        layer(line, x={"field": "low", **x}, x2={"field": "high"}),
+        layer(dot("red", size), x={"field": "share", **x}),
     ]
 
 

@@ -87,6 +87,7 @@ def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
 
 
 def _line(field: str, colour: str, dash: list[int], y: dict[str, Any], **mark: Any) -> Spec:
+    ticks = {"grid": False, "format": ",d", "tickCount": 5}
     return {
         "mark": {
             "type": "line",
@@ -97,13 +98,9 @@ def _line(field: str, colour: str, dash: list[int], y: dict[str, Any], **mark: A
             **mark,
         },
         "encoding": {
-            "x": {
-                "field": "queries",
-                "type": "quantitative",
-                "title": "answers given so far",
-                "axis": {"grid": False, "format": ",d", "tickCount": 5},
-                "scale": {"nice": False},
-            },
+            "x": pictures.number(
+                "queries", "answers given so far", axis=ticks, scale={"nice": False}
+            ),
             "y": {"field": field, "type": "quantitative", **y},
         },
     }
@@ -121,36 +118,26 @@ def questions(run: Record) -> Picture:
     most = sorted(asked, key=lambda name: -asked[name])
     drawn = [name for name in asked if name in most[:_MOST_BARS]]
     rows = [{"name": name, "questions": asked[name], "text": amount(asked[name])} for name in drawn]
+    scale, ticks = {"domainMax": 1.25 * asked[most[0]]}, {"format": ",d", "tickCount": 4}
+    x = pictures.number("questions", "questions", axis=ticks, scale=scale)
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
-        "encoding": {
-            "y": pictures.rows_by("name", drawn),
-            "x": {
-                "field": "questions",
-                "type": "quantitative",
-                "title": "questions",
-                "axis": {"format": ",d", "tickCount": 4},
-                "scale": {"domainMax": 1.25 * asked[most[0]]},
-            },
-        },
+        "encoding": {"y": pictures.rows_by("name", drawn), "x": x},
         "layer": [
             {"mark": {"type": "bar", "color": "var(--blue)", "height": {"band": 0.62}}},
-            {
-                "mark": {"type": "text", "align": "left", "dx": 6, "color": "var(--ink)"},
-                "encoding": {"text": {"field": "text"}},
-            },
+            pictures.layer(pictures.words(align="left", dx=6), text={"field": "text"}),
         ],
     }
-    total = sum(asked.values())
-    first = most[0]
-    title = f"Most questions went to one attribute: {first}"
-    if asked[first] <= total / 2 or len(asked) == 1:
-        title = f"Questions went to {many(len(asked), 'attribute')}; {first} took the most"
-    if len(asked) > 1 and len(set(asked.values())) == 1:
-        title = f"Questions went equally to {many(len(asked), 'attribute')}"
+    first, attributes = most[0], many(len(asked), "attribute")
     if len(asked) == 1:
         title = f"All questions were about {first}"
+    elif len(set(asked.values())) == 1:
+        title = f"Questions went equally to {attributes}"
+    elif 2 * asked[first] <= sum(asked.values()):
+        title = f"Questions went to {attributes}; {first} took the most"
+    else:
+        title = f"Most questions went to one attribute: {first}"
     bits = run.bits_by_attribute if run.score is not None else {}
     table = Table(
         "Questions for each attribute, and how much was found out about it",

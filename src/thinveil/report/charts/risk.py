@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Final
 
 from thinveil.report.charts import pictures
@@ -15,6 +16,7 @@ SHARES: Final = (0.25, 0.5, 0.75, 1.0)
 """The shares of which is said after how many answers they are known."""
 _DASHES: Final = {"line": [1, 0], "dash": [8, 4], "dots": [2, 3]}
 """How lines are drawn in turn, by the name of their sign in legends."""
+_LINE: Final = {"type": "line", "strokeWidth": 2.5}
 
 
 def against_loss(risk: Risk) -> Picture:
@@ -35,29 +37,15 @@ def against_loss(risk: Risk) -> Picture:
         "height": 300,
         "data": {"values": points},
         "layer": [
-            {
-                "data": {"values": [{"from": lowest, "to": 1.0}]},
-                "mark": {"type": "rect", "color": "var(--green)", "opacity": 0.1},
-                "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}},
-            },
-            {
-                "mark": {"type": "area", "opacity": 0.2, "line": False},
-                "encoding": {
-                    "x": x,
-                    "y": {"field": "low", **pictures.share_axis("records recovered")},
-                    "y2": {"field": "high"},
-                    "color": _coloured(names),
-                },
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {
-                    "x": x,
-                    "y": {"field": "mean", "type": "quantitative"},
-                    "color": _coloured(names),
-                    "strokeDash": _dashed(names),
-                },
-            },
+            pictures.rect("green", 0.1, x, lowest, 1.0),
+            pictures.layer(
+                {"type": "area", "opacity": 0.2, "line": False},
+                x=x,
+                y={"field": "low", **pictures.share_axis("records recovered")},
+                y2={"field": "high"},
+                color=_looks(names)["color"],
+            ),
+            pictures.layer(_LINE, x=x, y=pictures.number("mean"), **_looks(names)),
             _rule(guess),
         ],
     }
@@ -119,15 +107,12 @@ def against_answers(risk: Risk) -> Picture:
         "height": 300,
         "data": {"values": points},
         "layer": [
-            {
-                "mark": {"type": "line", "strokeWidth": 2.5, "interpolate": "step-after"},
-                "encoding": {
-                    "x": pictures.log_axis("queries", title, {"format": ",d"}),
-                    "y": {"field": "values", **pictures.share_axis("values recovered")},
-                    "color": _coloured(names),
-                    "strokeDash": _dashed(names),
-                },
-            },
+            pictures.layer(
+                {**_LINE, "interpolate": "step-after"},
+                x=pictures.log_axis("queries", title, {"format": ",d"}),
+                y={"field": "values", **pictures.share_axis("values recovered")},
+                **_looks(names),
+            ),
             _rule(guess),
         ],
     }
@@ -169,29 +154,18 @@ def _after(answers: int | None) -> str:
 
 
 def _rule(share: float) -> Spec:
-    return {
-        "data": {"values": [{"guess": share}]},
-        "mark": {"type": "rule", "color": "var(--ink)", "strokeDash": [4, 3], "strokeWidth": 1.5},
-        "encoding": {"y": {"field": "guess", "type": "quantitative"}},
-    }
+    mark = {"type": "rule", "color": "var(--ink)", "strokeDash": [4, 3], "strokeWidth": 1.5}
+    rule = pictures.layer(mark, y=pictures.number("guess"))
+    return {"data": {"values": [{"guess": share}]}, **rule}
 
 
-def _coloured(names: Sequence[str]) -> dict[str, Any]:
-    scale = pictures.colours({name: colour_of(name) for name in names})
-    return {"field": "mechanism", "type": "nominal", "scale": scale, "legend": None}
-
-
-def _dashed(names: Sequence[str]) -> dict[str, Any]:
-    dashes = list(_DASHES.values())
-    scale = {
-        "domain": list(names),
-        "range": [dashes[place % len(dashes)] for place in range(len(names))],
-    }
-    return {"field": "mechanism", "type": "nominal", "scale": scale, "legend": None}
+def _looks(names: Sequence[str]) -> dict[str, Any]:
+    """Return the colour and the dashes of the line of each mechanism."""
+    mechanism = {"field": "mechanism", "type": "nominal", "legend": None}
+    colours = pictures.colours({name: colour_of(name) for name in names})
+    dashes = {"domain": list(names), "range": [_DASHES[key.sign] for key in _keys(names)]}
+    return {"color": {**mechanism, "scale": colours}, "strokeDash": {**mechanism, "scale": dashes}}
 
 
 def _keys(names: Sequence[str]) -> list[Key]:
-    signs = list(_DASHES)
-    return [
-        Key(signs[place % len(signs)], colour_of(name), name) for place, name in enumerate(names)
-    ]
+    return [Key(sign, colour_of(name), name) for name, sign in zip(names, cycle(_DASHES))]

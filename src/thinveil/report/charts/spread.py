@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, Final
 
-from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
+from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table, layer
 from thinveil.report.charts.thresholds import HEIGHT, QUESTION, Point, Stairs
 from thinveil.verdicts.phrases import many, size
 
@@ -87,19 +87,16 @@ def _spec(stairs: Stairs, rows: Sequence[Row], what: str, words: str, unit: floa
     if what == "size":
         y["scale"] = {"domainMin": 0}
     colour = {"condition": {"test": "datum.near", "value": "var(--red)"}, "value": "var(--blue)"}
+    line = {"type": "rule", "strokeWidth": 2, "opacity": 0.6}
     return {
         "height": HEIGHT,
         "data": {"values": drawn},
         "encoding": {"x": stairs.axis(), "color": colour},
         "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
-                "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-                "encoding": {"y": {"field": "y", **y}},
-            },
+            layer(line, y={"field": "low", **y}, y2={"field": "high"}),
+            layer(
+                {"type": "point", "filled": True, "size": 80, "opacity": 1}, y={"field": "y", **y}
+            ),
         ],
     }
 

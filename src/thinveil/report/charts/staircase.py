@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from thinveil.report.charts import spread
-from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table, dot
+from thinveil.report.charts import pictures, spread
+from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
 from thinveil.report.charts.thresholds import HEIGHT, QUESTION, Point, Stairs
 from thinveil.verdicts.phrases import many, size
 
@@ -48,27 +48,20 @@ def _steps(stairs: Stairs, points: Sequence[Point]) -> Picture:
     noisy = [row["x"] for row in rows if row["kind"] == "noise"]
     exact = [row for row in rows if row["kind"] == "exact"]
     x = stairs.axis()
-    y = {"field": "y", "type": "quantitative", "title": "answer", **_squeezed(rows)}
+    y = pictures.number("y", "answer", **_squeezed(rows))
     layers: list[Spec] = []
     if noisy and exact:
-        band = [{"from": min(noisy) - 0.5, "to": max(noisy) + 0.5}]
-        layers.append(
-            {
-                "data": {"values": band},
-                "mark": {"type": "rect", "color": "var(--orange)", "opacity": 0.16},
-                "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}},
-            }
-        )
+        layers.append(pictures.rect("orange", 0.16, x, min(noisy) - 0.5, max(noisy) + 0.5))
     marks = {
-        "exact": dot("blue"),
-        "noise": dot("red", 110, shape="triangle-up", filled=False, strokeWidth=2),
+        "exact": pictures.dot("blue"),
+        "noise": pictures.dot("red", 110, shape="triangle-up", filled=False, strokeWidth=2),
     }
+    tips = [
+        pictures.number("y", "answer"),
+        {"field": "kind", "type": "nominal", "title": "which is"},
+    ]
     layers += [
-        {
-            "transform": [{"filter": f"datum.kind == '{kind}'"}],
-            "mark": mark,
-            "encoding": {"x": x, "y": y, "tooltip": _tooltip()},
-        }
+        pictures.layer(mark, f"datum.kind == '{kind}'", x=x, y=y, tooltip=tips)
         for kind, mark in marks.items()
         if any(row["kind"] == kind for row in rows)
     ]
@@ -104,13 +97,6 @@ def _steps(stairs: Stairs, points: Sequence[Point]) -> Picture:
     return Picture(
         "staircase", title, explained, (Panel(spec, label),), table, tuple(keys), stairs.about()
     )
-
-
-def _tooltip() -> list[dict[str, str]]:
-    return [
-        {"field": "y", "type": "quantitative", "title": "answer"},
-        {"field": "kind", "type": "nominal", "title": "which is"},
-    ]
 
 
 def _finding(stairs: Stairs, exact: bool, noisy: int, largest: float) -> tuple[str, str]:
