@@ -74,6 +74,12 @@ class PersonResult:
     values: Annotated[Mapping[str, tuple[ValueFound, ...]] | None, OMIT] = None
     prior_failed: Annotated[tuple[str, ...] | None, OMIT] = None
 
+    def said(self) -> list[str]:
+        """Say yes or no about the person, where that was found out."""
+        answers = {"present": self.present, "unique": self.unique}
+        known = {name: said for name, said in answers.items() if said is not None}
+        return [name if said else f"not {name}" for name, said in known.items()]
+
 
 Result = tuple[ColumnResult, ...] | tuple[PersonResult, ...] | CountResult | None
 """What an attack other than on the whole data set found."""

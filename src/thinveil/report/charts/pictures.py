@@ -76,7 +76,7 @@ class Picture:
     note: str = ""
 
 
-def layer(mark: Mapping[str, Any], where: str = "", **encoding: Any) -> Spec:
+def layer(mark: Mapping[str, Any], where: str = "", /, **encoding: Any) -> Spec:
     """Return a mark with what it encodes, of the rows that pass a filter if there is one."""
     chosen = {"transform": [{"filter": where}]} if where else {}
     return {**chosen, "mark": mark, "encoding": encoding}

@@ -23,35 +23,25 @@ _COMPARE: Final = "thinveil compare TABLE --risk --json compare.json"
 _ADDED: Final = "thinveil report run.json --comparison compare.json"
 
 
-def page(
-    run: Record,
-    *,
-    comparison: Comparison | None = None,
-    show_records: bool = False,
-) -> str:
+def page(run: Record, *, comparison: Comparison | None = None, show_records: bool = False) -> str:
     """Return a report on a run as one self-contained HTML file.
 
-    Args:
-        run: The run, from `Verdict.record` or `read_run`.
-        comparison: A comparison that was made apart, to be shown beside it.
-        show_records: Whether values of people may be shown; otherwise all are masked.
+    A comparison may have been made apart from the run. Values of people are masked unless
+    `show_records` says otherwise.
     """
     view = shown(run, show_records, comparison)
     parts = _parts(view)
     title = f"Privacy audit: {run.claim.title}"
     contents = [tag("a", heading, href=f"#{name}") for name, heading, _ in parts]
+    heading = tag("h2", "Contents", id="contents-title")
+    nav = tag("nav", heading, markup.bullets(contents), aria_labelledby="contents-title")
     body = joined(
         tag("header", *_head(view, title)),
         tag(
             "main",
             summary.verdict(view),
             tag("noscript", paragraph(_NO_SCRIPT, class_="left-out")),
-            tag(
-                "nav",
-                tag("h2", "Contents", id="contents-title"),
-                markup.bullets(contents),
-                aria_labelledby="contents-title",
-            ),
+            nav,
             *(section(name, heading, content) for name, heading, content in parts),
             id="main",
         ),
@@ -121,11 +111,11 @@ def _answers(view: View) -> Html:
     if view.stairs:
         return figure_of(staircase.picture(view.stairs))
     if view.run.distinct_only:
-        why = (
+        return left_out(
+            what,
             "Under Bootstrap DP the threshold does not matter: noise shows whether a kind of "
-            "record exists, and no count."
+            "record exists, and no count.",
         )
-        return left_out(what, why)
     return left_out(
         what,
         "They need the table at hand, and a count that the attack has found.",

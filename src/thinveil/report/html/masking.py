@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from thinveil.report.charts.thresholds import Stairs
 from thinveil.verdicts import sentences
@@ -20,10 +20,11 @@ from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
 from thinveil.verdicts.judging.intervals import Share
 from thinveil.verdicts.record import Made, Record
-from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult
+from thinveil.verdicts.results import CountResult
 from thinveil.verdicts.sentences import MASK, TARGETED
 from thinveil.verdicts.typed import parts_of
 
+_Share = TypeVar("_Share", Share, Share | None)
 FEW: Final = 30
 """Of fewer people, what guessing gets right would tell what is true of them."""
 HARMLESS: Final = tuple(each.name for each in parts_of(Record) if each.mark.harmless)
@@ -55,14 +56,13 @@ _ADDRESS: Final = re.compile(r"\b(?P<kind>[A-Za-z][\w+.-]*)://[^\s'\",;]*")
 class Summary:
     """What an attack on people, a count or columns is about, without any value.
 
-    How many there are, of how many the attack said what it was after, which columns were known
-    and which found, how many were held against the truth, and how many of these were right.
+    How many there are, of how many the attack said what it was after, which columns were known,
+    how many were held against the truth, and how many of these were right.
     """
 
     people: int
     settled: int
     known: tuple[str, ...]
-    found: tuple[str, ...]
     checked: int
     right: int
 
@@ -99,10 +99,7 @@ class View:
 def shown(run: Record, records: bool, comparison: Comparison | None = None) -> View:
     """Return a run as a report may show it.
 
-    Args:
-        run: The run.
-        records: Whether values of people may be shown.
-        comparison: A comparison that was made apart from the run.
+    Values of people stay in it only with `records`; the comparison may have been made apart.
     """
     masked = not records
     trial = run.membership
@@ -167,22 +164,15 @@ def _accuracy(run: Record, masked: bool) -> Accuracy | None:
     targeted = run.attack in TARGETED and bool(run.result)
     if found is None or not masked or not targeted or len(run.entries) >= FEW:
         return found
-    return replace(
-        found,
-        whole=_hidden(found.whole),
-        attributes=tuple(
-            replace(
-                each,
-                column=None if each.column is None else _hidden(each.column),
-                inferred=None if each.inferred is None else _hidden(each.inferred),
-            )
-            for each in found.attributes
-        ),
+    hidden = (
+        replace(each, column=_hidden(each.column), inferred=_hidden(each.inferred))
+        for each in found.attributes
     )
+    return replace(found, whole=_hidden(found.whole), attributes=tuple(hidden))
 
 
-def _hidden(share: Share) -> Share:
-    return replace(share, nothing=None, marginals=None)
+def _hidden(share: _Share) -> _Share:
+    return None if share is None else replace(share, nothing=None, marginals=None)
 
 
 def _summary(run: Record) -> Summary | None:
@@ -191,20 +181,13 @@ def _summary(run: Record) -> Summary | None:
         return None
     judged = [each.judged for each in run.entries]
     known: dict[str, None] = {}
-    found: dict[str, None] = {}
-    for each in run.entries:
-        if isinstance(each, ColumnResult):
-            found[each.column] = None
-        elif isinstance(each, CountResult):
-            known |= dict.fromkeys(each.predicate)
-        elif isinstance(each, PersonResult):
-            known |= dict.fromkeys(each.known)
-            found |= dict.fromkeys(each.values or ())
+    for each in (run.count, *run.people):
+        if each is not None:
+            known |= dict.fromkeys(each.predicate if isinstance(each, CountResult) else each.known)
     return Summary(
         people=len(run.entries),
         settled=run.settled,
         known=tuple(known),
-        found=tuple(found),
         checked=sum(each is not None for each in judged),
         right=sum(each is True for each in judged),
     )

@@ -95,11 +95,7 @@ def _found(each: ColumnResult | CountResult | PersonResult) -> str:
         parts += [] if each.count is None else [many(each.count, "record")]
     else:
         values |= each.values or {}
-        parts += [
-            f"{'' if said else 'not '}{name}"
-            for name, said in (("present", each.present), ("unique", each.unique))
-            if said is not None
-        ]
+        parts += each.said()
         if each.matches is not None:
             parts.append(f"{many(each.matches, 'record')} that fit")
     for name, several in values.items():
@@ -124,11 +120,8 @@ def method(view: View) -> Html:
 
 def _facts(rows: list[tuple[str, Any]]) -> Html:
     kept = [(name, value) for name, value in rows if value not in (None, "")]
-    return tag(
-        "dl",
-        *(tag("div", tag("dt", name), tag("dd", value)) for name, value in kept),
-        class_="facts",
-    )
+    terms = (tag("div", tag("dt", name), tag("dd", value)) for name, value in kept)
+    return tag("dl", *terms, class_="facts")
 
 
 def assumptions(view: View) -> Html:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from rich import box
@@ -44,33 +45,22 @@ def show_comparison(console: Console, compared: Comparison) -> None:
 def _table(compared: Comparison, width: int) -> Table:
     """Return the table; where there is little room, answers and loss stand on two lines."""
     comma, usual = ", " if width >= _WIDE else "\n", _usual(compared)
-    table = Table(
-        header_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_lines=False,
-        pad_edge=False,
-    )
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("mechanism", overflow="fold")
+    nothing, marginals = [Text("asking nothing", "italic")], [Text("knowing marginals", "italic")]
     for task in TASKS:
         table.add_column(HEADINGS[task], justify="right", overflow="fold")
-    table.add_row(Text("asking nothing", "italic"), *_baselines(compared, comma))
-    table.add_row(
-        Text("knowing marginals", "italic"),
-        *(
-            Text(f"{usual[task].marginals:.4g} of {usual[task].of:,}" if task in usual else "")
-            for task in TASKS
-        ),
-        end_section=True,
-    )
+        one = usual.get(task)
+        guess = one and f"{one.baseline:.4g} of {one.of:,} {one.unit}\n0 answers{comma}loss 0"
+        nothing.append(Text(guess or ""))
+        marginals.append(Text(f"{one.marginals:.4g} of {one.of:,}" if one else ""))
+    table.add_row(*nothing)
+    table.add_row(*marginals, end_section=True)
     for place, line in enumerate(compared.lines):
         later = compared.lines[place + 1 :]
-        last = bool(later) and _kind(later[0]) != _kind(line)
-        table.add_row(Text(line.mechanism), *_cells(compared, line, comma), end_section=last)
+        last = bool(later) and later[0].claim.kind != line.claim.kind
+        table.add_row(Text(line.mechanism), *_cells(usual, line, comma), end_section=last)
     return table
-
-
-def _kind(line: Line) -> tuple[bool, bool]:
-    return line.claim.protected, line.control
 
 
 def _usual(compared: Comparison) -> dict[str, Outcome]:
@@ -79,23 +69,10 @@ def _usual(compared: Comparison) -> dict[str, Outcome]:
     return {each.task: each for each in reversed(outcomes) if each.unit != "different records"}
 
 
-def _baselines(compared: Comparison, comma: str) -> list[Text]:
-    usual = _usual(compared)
-    return [
-        Text(f"{_guess(usual[task])}\n0 answers{comma}loss 0" if task in usual else "")
-        for task in TASKS
-    ]
-
-
-def _guess(outcome: Outcome) -> str:
-    return f"{outcome.baseline:.4g} of {outcome.of:,} {outcome.unit}"
-
-
-def _cells(compared: Comparison, line: Line, comma: str) -> list[Text]:
+def _cells(usual: Mapping[str, Outcome], line: Line, comma: str) -> list[Text]:
     if line.missing:
         return [Text("not tried", "dim")] * len(TASKS)
     cells = []
-    usual = _usual(compared)
     word = "" if comma == ", " else "loss "
     for each in line.outcomes:
         if isinstance(each, Skipped):
@@ -120,9 +97,8 @@ def _recovered(outcome: Outcome, unit: str) -> str:
     if outcome.silent:
         return "nothing usable"
     wrong = outcome.stated - outcome.recovered
-    return f"{outcome.recovered:,} of {outcome.of:,}{unit}" + (
-        f", {wrong:,} wrong" if wrong else ""
-    )
+    said = f"{outcome.recovered:,} of {outcome.of:,}{unit}"
+    return f"{said}, {wrong:,} wrong" if wrong else said
 
 
 def _notes(compared: Comparison) -> list[str]:
@@ -149,9 +125,8 @@ def show_risk(console: Console, drawn: Risk) -> None:
         )
         curves = {name: dict(drawn.loss_curve(name)) for name in names}
         for epsilon in sorted({each.epsilon for each in totals.runs}):
-            table.add_row(
-                f"{epsilon:g}", *(_spread(curves[name].get(epsilon, [])) for name in names)
-            )
+            spreads = (_spread(curves[name].get(epsilon, [])) for name in names)
+            table.add_row(f"{epsilon:g}", *spreads)
         console.print(table)
         console.print(Text(f"  Guessing without asking: {totals.baseline_records:.1%}"))
     if answers.points:
@@ -161,19 +136,15 @@ def show_risk(console: Console, drawn: Risk) -> None:
             ["mechanism", *(f"{share:.0%}" for share in SHARES), "half of the records"],
         )
         for name in answers.mechanisms:
-            table.add_row(
-                name,
-                *(_first(drawn, name, share) for share in SHARES),
-                _first(drawn, name, 0.5, records=True),
-            )
+            firsts = (_first(drawn, name, share) for share in SHARES)
+            table.add_row(name, *firsts, _first(drawn, name, 0.5, records=True))
         console.print(table)
-        console.print(
-            Text(
-                "  Shares are of values; a value counts with all values searched before it in its "
-                f"record. Guessing without asking: {answers.baseline_values:.1%} of values, "
-                f"{answers.baseline_records:.1%} of records"
-            )
+        said = (
+            "  Shares are of values; a value counts with all values searched before it in its "
+            f"record. Guessing without asking: {answers.baseline_values:.1%} of values, "
+            f"{answers.baseline_records:.1%} of records"
         )
+        console.print(Text(said))
     if drawn.interrupted:
         console.print(Text("  The curves were interrupted: this is what was done so far."))
     console.print(Panel(Text(drawn.sentence()), title="Risk", border_style="red"))

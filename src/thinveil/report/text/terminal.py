@@ -133,14 +133,12 @@ def _network(verdict: Verdict) -> list[tuple[str, str]]:
     found = verdict.network
     if found is None:
         return []
-    rows = [
-        (
-            "round trips",
-            f"{found['trips']:,}; median {found['median_ms']:.1f} ms, 95 % within "
-            f"{found['p95_ms']:.1f} ms, slowest {found['slowest_ms']:.0f} ms; "
-            f"{found['retries']:,} sent again",
-        )
-    ]
+    said = (
+        f"{found['trips']:,}; median {found['median_ms']:.1f} ms, 95 % within "
+        f"{found['p95_ms']:.1f} ms, slowest {found['slowest_ms']:.0f} ms; "
+        f"{found['retries']:,} sent again"
+    )
+    rows = [("round trips", said)]
     if "ledger" in found:
         spent, left = (spelled(found["ledger"][name]) for name in ("spent", "left"))
         rows.append(("the service's ledger", f"{spent} spent by this analyst, {left} left"))
@@ -247,16 +245,10 @@ def _people(people: Sequence[PersonResult]) -> RenderableType:
     for person in people[:_MOST_ROWS]:
         known = ", ".join(f"{name}={value}" for name, value in person.known.items())
         if person.values is not None:
-            found = "\n".join(
-                f"{name}: {', '.join(map(_several, values))}"
-                for name, values in person.values.items()
-            )
+            values = {name: map(_several, each) for name, each in person.values.items()}
+            found = "\n".join(f"{name}: {', '.join(each)}" for name, each in values.items())
         else:
-            found = ", ".join(
-                f"{'' if said else 'not '}{name}"
-                for name, said in (("present", person.present), ("unique", person.unique))
-                if said is not None
-            )
+            found = ", ".join(person.said())
         right = {True: "yes", False: "NO", None: ""}[person.judged]
         matches = "" if person.matches is None else str(person.matches)
         table.add_row(Text(known), *[matches] * counted, Text(found), *[right] * checked)
