@@ -141,6 +141,13 @@ def _changes(codes: Codes) -> Flags:
     return changed
 
 
+def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span]) -> ColumnFound:
+    """Return a column with its bits, unless it has some."""
+    if found.bits is not None:
+        return found
+    return replace(found, bits=column_bits(facts.schema, found, priors.get(found.column)))
+
+
 def column_bits(schema: Schema, found: ColumnFound, within: Span | None = None) -> float:
     """Return the bits of one column by itself."""
     codes, counts = np.array(found.values, np.int64).reshape(-1, 2).T
@@ -197,12 +204,8 @@ def code_length(
 ) -> CodeLength:
     """Measure what an attack found: by its own beliefs where it has some, else by even ones.
 
-    Args:
-        found: What was found, perhaps not all of it.
-        facts: What is public.
-        priors: Bounds that the attack was told to believe in.
-        present: Whether people were known to be in the table.
-        asked: Whether any question was asked; a count that needs none tells nothing.
+    Priors are bounds that it was told to believe in; `present` says that people were known to be
+    in the table, and not `asked` that a count needed no question and so tells nothing.
     """
     if isinstance(found, TableFound):
         return _of_table(found, facts)
@@ -245,12 +248,6 @@ def _of_person(
     person = replace(person, values=tuple(_with_bits(each, facts, held) for each in person.values))
     bits = person_bits(facts, person, present) if person.bits is None else person.bits
     return replace(person, bits=bits)
-
-
-def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span]) -> ColumnFound:
-    if found.bits is not None:
-        return found
-    return replace(found, bits=column_bits(facts.schema, found, priors.get(found.column)))
 
 
 def _summed(

@@ -16,16 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.attacks.table import cell_of
-from thinveil.attacker.attacks.witness_cut import (
-    Box,
-    Cut,
-    Job,
-    Range,
-    find_cut,
-    labelled,
-    one,
-    side_jobs,
-)
+from thinveil.attacker.attacks.witness_cut import Box, Cut, Job, find_cut, labelled, one, side_jobs
 from thinveil.attacker.doubling import doubled, within
 from thinveil.attacker.engines.coroutines import WHOLE_CELL, Work, side_by_side
 from thinveil.attacker.engines.protocol import SOME, Cohorts, Hints, Look
@@ -47,7 +38,7 @@ def smallest_first(low: int, end: int, found: Values) -> Search[Values]:
     The range is halved down to its smallest value; the upper halves wait, the nearest is
     next. One question tells whether anything is left at all.
     """
-    waiting: list[Range] = []
+    waiting: list[tuple[int, int]] = []
     high = end
     while True:
         while high - low > 1:
@@ -228,7 +219,4 @@ def _boxes(groups: Cohorts, which: Codes) -> list[Box]:
     """Return groups as boxes."""
     cells, rows = groups.cells, groups.rows[which]
     ends = np.stack([cells.low[rows], cells.high[rows]], axis=2).tolist()
-    return [
-        {column: (low, high) for column, (low, high) in zip(cells.columns, each, strict=True)}
-        for each in ends
-    ]
+    return [dict(zip(cells.columns, map(tuple, each), strict=True)) for each in ends]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,15 +98,10 @@ def matches(engine: Engine, people: Sequence[Person]) -> Attack[Codes]:
     """Count how many records fit each person."""
     facts = engine.facts
     groups, known = _groups(facts, people)
-
-    def person(count: int) -> PersonFound:
-        return person_of(facts, count)
-
+    person = partial(person_of, facts)
     counts = yield from engine.count(
         groups,
-        lambda done, results: About(
-            "matching records", done, lambda: _filled(known, results, person)
-        ),
+        lambda done, some: About("matching records", done, lambda: _filled(known, some, person)),
         few=True,
     )
     found = facts.records * np.array([bool(each and each.present) for each in known], np.int64)

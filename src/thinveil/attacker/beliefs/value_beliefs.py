@@ -66,11 +66,6 @@ class Ladders:
         """Return how much lies below values; nothing is kept of it where all are alike."""
         return np.empty((len(values), 0)) if self._measure is None else self._measure.upto(values)
 
-    def _sizes(self, rows: Codes) -> Codes | Floats:
-        if self._measure is None:
-            return np.diff(self._edge[rows], axis=1)
-        return np.diff(self._upto[rows], axis=1)
-
     @property
     def rows(self) -> int:
         """How many rows there are."""
@@ -107,7 +102,7 @@ class Ladders:
 
     def _masses(self, rows: Codes) -> Floats:
         density = self._density[rows]
-        size = self._sizes(rows)
+        size = np.diff((self._edge if self._measure is None else self._upto)[rows], axis=1)
         peak = np.where(size > 0, density, _NEVER).max(axis=1, keepdims=True)
         masses: Floats = size * rounded(np.exp(density - peak))
         return masses
@@ -179,15 +174,16 @@ class Ladders:
         density = np.column_stack([self._density, np.full(len(edge), _NEVER)])
         place = (self._edge[rows] < cut[:, None]).sum(axis=1)  # edges below the cut
         source = np.arange(pieces + 2) - (np.arange(pieces + 2) >= place[:, None])
+        new = np.arange(len(rows)), np.minimum(place, pieces + 1)
         moved = np.take_along_axis(self._edge[rows], np.minimum(source, pieces), axis=1)
-        moved[np.arange(len(rows)), np.minimum(place, pieces + 1)] = cut
+        moved[new] = cut
         edge[rows] = moved
         from_piece = np.minimum(source[:, :-1], pieces - 1)
         density[rows] = np.take_along_axis(self._density[rows], np.maximum(from_piece, 0), axis=1)
         if self._measure is not None:
             upto = np.column_stack([self._upto, self._upto[:, -1]])
             moved_upto = np.take_along_axis(self._upto[rows], np.minimum(source, pieces), axis=1)
-            moved_upto[np.arange(len(rows)), np.minimum(place, pieces + 1)] = self._below(cut)
+            moved_upto[new] = self._below(cut)
             upto[rows] = moved_upto
             self._upto = upto
         self._edge, self._density = edge, density

@@ -7,7 +7,6 @@ counted, and so on down to single values. `decisions` decides each count by the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,16 +68,12 @@ class AnyLaw:
         self, groups: Cohorts, axes: Sequence[Axis], look: Look, hints: Hints | None = None
     ) -> Attack[list[Values]]:
         """Find all values of each group, one axis after the other; hints are of no use."""
-        search = partial(self._column, groups.alone(), groups.sizes)
-        return (yield from in_turn(len(groups.rows), axes, look, search))
+        return in_turn(self.facts, groups, axes, look, self._column)
 
     def _column(self, cells: Cells, sizes: Codes, axis: Axis, look: Look) -> Attack[list[Values]]:
         """Find all values of each group on one axis, missing ones first."""
         found: list[Values] = [[] for _ in sizes]
         group, size, total = np.arange(len(sizes)), sizes, max(int(sizes.sum()), 1)
-        if self.facts.claim.universe == "bounded" and axis.size == 1:
-            only = MISSING if axis.missing else axis.limits[0]
-            return [[(only, each)] for each in sizes.tolist()]
 
         def about(_: float) -> About:
             return look(1 - int(size.sum()) / total, found)

@@ -8,7 +8,7 @@ this contract alone. Conforming: `coroutines.Coroutines` (the paper's searches),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -17,6 +17,7 @@ import numpy as np
 from thinveil.attacker.terms import Attack, Axis, Values
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags
+from thinveil.language.schema import MISSING
 
 SOME: Final = -1
 """In place of a count, where it is only shown that some records are there, and not all."""
@@ -38,10 +39,6 @@ class Cohorts:
     def everybody(facts: PublicFacts) -> Cohorts:
         """Return all records as one group."""
         return Cohorts(Cells.everything(), np.zeros(1, np.int64), np.array([facts.records]))
-
-    def alone(self) -> Cells:
-        """Return the cells that are meant, and no others."""
-        return Cells(self.cells.columns, self.cells.low[self.rows], self.cells.high[self.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +102,29 @@ class Engine(Protocol):
         ...
 
 
+Searching = Callable[[Cells, Codes, Axis, Look], Attack[list[Values]]]
+"""Finds the values of cells that hold so many records each, on one axis."""
+
+
 def in_turn(
-    groups: int,
-    axes: Sequence[Axis],
-    look: Look,
-    search: Callable[[Axis, Look], Attack[list[Values]]],
-) -> Generator[Any, Any, list[Values]]:
-    """Find the values of groups on one axis after the other, as `values` returns them."""
-    results: list[Any] = [None] * (groups * len(axes))
+    facts: PublicFacts, groups: Cohorts, axes: Sequence[Axis], look: Look, search: Searching
+) -> Attack[list[Values]]:
+    """Find the values of groups on one axis after the other, as `values` returns them.
+
+    What is constant in a bounded universe is not asked: a curator would answer it exactly.
+    """
+    results: list[Any] = [None] * (len(groups.rows) * len(axes))
+    cells = Cells(
+        groups.cells.columns, groups.cells.low[groups.rows], groups.cells.high[groups.rows]
+    )
     for place, axis in enumerate(axes):
 
         def look_on(done: float, some: Sequence[Any], place: int = place) -> About:
             return look((place + done) / len(axes), some if len(axes) == 1 else results)
 
-        results[place :: len(axes)] = yield from search(axis, look_on)
+        if facts.claim.universe == "bounded" and axis.size == 1:
+            only = MISSING if axis.missing else axis.limits[0]
+            results[place :: len(axes)] = [[(only, size)] for size in groups.sizes.tolist()]
+        else:
+            results[place :: len(axes)] = yield from search(cells, groups.sizes, axis, look_on)
     return results

@@ -81,10 +81,8 @@ def zones(claim: Claim, answers: Answers) -> list[int]:
 class Laws:
     """The laws that answers can follow, one for each kind of count."""
 
-    zones: tuple[int, ...]
-    """For each law, the zone that it belongs to."""
-    first: int
-    """How many answers a question gets at first."""
+    zones: tuple[int, ...]  # for each law, the zone that it belongs to
+    first: int  # how many answers a question gets at first
 
     @staticmethod
     def of(claim: Claim, records: int | None = None) -> Laws:

@@ -56,16 +56,11 @@ def until_sure(facts: PublicFacts, care: Care, inquiry: Inquiry) -> Attack[None]
 def answers_for(
     gap: Any, nats: Any, answers: Any = 1, *, share: float, least: Any, most: Any, up: bool = True
 ) -> Codes:
-    """Return how many further answers would about close a gap of evidence.
+    """Return how many further answers would about close a gap of so many nats.
 
-    Args:
-        gap: How many nats are missing.
-        nats: How many nats tell by how fast evidence grows: so many came, or are expected.
-        answers: From so many answers; no nats at all want as many answers as there may be.
-        share: The part of the gap that is to be closed now.
-        least: The fewest answers that are worth a round.
-        most: The most answers that there may be; it has the last word.
-        up: Whether to round up, or to the nearest number.
+    So many nats came, or are expected, from so many answers; none at all want as many answers as
+    there may be. A share of the gap is to be closed now. `least` are worth a round, and `most`
+    has the last word. It is rounded up, or to the nearest number.
     """
     with np.errstate(divide="ignore"):
         wanted = (np.ceil if up else np.rint)(share * gap * answers / nats)

@@ -41,14 +41,11 @@ class Posterior(Coroutines):
         """Find all values of each group, one axis after the other."""
         if hints is not None and hints.priors:
             return (yield from super().values(groups, axes, look, hints))
-        search = partial(self._column, groups.alone(), groups.sizes)
-        return (yield from in_turn(len(groups.rows), axes, look, search))
+        return (yield from in_turn(self.facts, groups, axes, look, self._column))
 
     def _column(self, cells: Cells, sizes: Codes, axis: Axis, look: Look) -> Attack[list[Values]]:
         """Find all values of each group on one axis; missing ones are counted first."""
         many = sizes.tolist()
-        if self.rules.bounded and axis.size == 1:
-            return [[(MISSING if axis.missing else axis.limits[0], size)] for size in many]
         gone = [0] * len(many)
         if axis.missing:
             work = [Work(self.missing(s), group, axis, s) for group, s in enumerate(many)]

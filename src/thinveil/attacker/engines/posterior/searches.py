@@ -300,7 +300,8 @@ class Searches:
             state.give_up[searches] = _DOUBTED
         else:
             one = state.left[searches] == 1
-            odds = state.odds(searches)
+            share = np.minimum(np.maximum(state.share[searches], 1e-9), 1 - 1e-9)
+            odds = np.log(share / (1 - share))
             nats = np.where(one, np.maximum(_ODDS - odds, 1.0), self._hasty)
             state.nats[searches] = nats
             state.give_up[searches] = np.where(one, -1.0 - np.maximum(odds, 0.0), _DOUBTED)

@@ -62,12 +62,6 @@ class State(Columns):
         ends: Codes = np.where(self.halving[searches], self.top[searches], self.value[searches] + 1)
         return ends
 
-    def odds(self, searches: Codes) -> Floats:
-        """Return the logarithm of the odds of the values guessed."""
-        share = np.minimum(np.maximum(self.share[searches], 1e-9), 1 - 1e-9)
-        odds: Floats = np.log(share / (1 - share))
-        return odds
-
     def proofs(self, facts: PublicFacts, searches: Codes) -> list[Proofs]:
         """Return tests that as many records have the value as found, and all others less."""
         count = self.count[searches]
