@@ -169,9 +169,8 @@ def test_skipping_equals_drawing(skipped: int, taken: int, seed: int) -> None:
     if skipped:
         drawing.take(skipped)
     skipping.skip_to(skipped)
-    assert skipping.ordinal == drawing.ordinal == skipped
-    assert skipping.take(taken).tolist() == drawing.take(taken).tolist()
-    assert skipping.ordinal == skipped + taken
+    for _ in range(2):  # the next ones, too
+        assert skipping.take(taken).tolist() == drawing.take(taken).tolist()
     skipping.skip_to(skipped)  # backwards, too
     assert skipping.take(1).tolist() == NoiseStream(seed).take(skipped + 1)[-1:].tolist()
 

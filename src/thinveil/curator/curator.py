@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class Release:
     firsts: Floats | None = None
 
 
+_Found = tuple[Looked | None, QueryBatch | None, Event]
+"""What is known about a batch, what of it is new, and its price."""
+
+
 class Curator:
     """Answers batches about one table under one claim. It is a target by itself.
 
@@ -69,7 +74,7 @@ class Curator:
         if claim.sampler == "opendp":
             opendp()  # what is missing is missed before anything is charged
         self.ledger = Ledger(cap)
-        self.fingerprint = f"table:{table.digest()}"
+        self._table = table
         self._counter = counter if counter is not None else table.counter()
         self.seed = seed
         self._noise: RandomWords = NoiseStream(seed) if words is None else words
@@ -81,9 +86,12 @@ class Curator:
         self._normal = Normal(extent, table.records)
         self._cache = AnswerCache() if policies.cache else None
         self._recalled: AnswerCache | None = None
-        self._priced: tuple[QueryBatch, tuple[Looked | None, QueryBatch | None, Event]] | None = (
-            None
-        )
+        self._priced: tuple[QueryBatch, _Found] | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this table from others."""
+        return f"table:{self._table.digest()}"
 
     def answer(self, batch: QueryBatch) -> Answers:
         """Answer a stamped batch, or refuse it whole, as `release` does."""
@@ -132,7 +140,7 @@ class Curator:
         """
         return self._look(batch)[2]
 
-    def _look(self, batch: QueryBatch) -> tuple[Looked | None, QueryBatch | None, Event]:
+    def _look(self, batch: QueryBatch) -> _Found:
         """Refuse what must not be answered; else say what is known, what is new, and the price."""
         if self._priced is not None and self._priced[0] is batch:
             return self._priced[1]

@@ -57,16 +57,9 @@ class NoiseStream:
         self._bits.advance(ordinal // _WORDS_PER_STEP)
         if ordinal % _WORDS_PER_STEP:
             self._bits.random_raw(ordinal % _WORDS_PER_STEP)
-        self._next = ordinal
-
-    @property
-    def ordinal(self) -> int:
-        """How many words have been taken."""
-        return self._next
 
     def take(self, count: int) -> Words:
         """Return the words of the next `count` answers."""
-        self._next += count
         words: Words = self._bits.random_raw(count)
         return words
 

@@ -299,16 +299,14 @@ class IndexCounter:
         def make() -> _Index:
             keys, ranks, base, groups = self._keys(digits, column)
             keys = np.sort(keys)
-            lone = _Lone.of(keys, ranks.values, base, groups)
-            return _Index(keys, ranks, base, groups, lone)
+            return _Index(keys, ranks, base, groups, _Lone.of(keys, ranks.values, base, groups))
 
         return self._indexes.get_or((digits, column), make)
 
     def _order(self, digits: tuple[Digit, ...], column: int) -> Codes:
-        def make() -> Codes:
-            return np.argsort(self._keys(digits, column)[0], kind="stable")
-
-        return self._orders.get_or((digits, column), make)
+        return self._orders.get_or(
+            (digits, column), lambda: np.argsort(self._keys(digits, column)[0], kind="stable")
+        )
 
 
 def _digit(values: Codes, width: int) -> Codes:

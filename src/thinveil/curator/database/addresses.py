@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from thinveil.curator.database.engines import BY_SCHEME
-from thinveil.curator.database.engines.duckdb import in_memory
+from thinveil.curator.database.engines.protocol import ibis_backend, told
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.delimited import Dialect, header_of
-from thinveil.errors import DataError, ThinveilError, UsageError
+from thinveil.errors import DataError, UsageError
 
 _ADDRESS: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://(.*)", re.I | re.S)
 _PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@|(?<=[?&])password=[^&]*&?", re.I)
@@ -30,16 +30,7 @@ def shown(address: str) -> str:
 def connected(address: str, table: str | None, dialect: Dialect) -> tuple[Session, Any]:
     """Open a database and return the session and the table that is meant, as Ibis knows it.
 
-    Args:
-        address: `postgresql://...`, `duckdb://file`, `sqlite://file`, `spark://...`, or the path
-            of Parquet files (one, a pattern or a folder) or of a large text file.
-        table: The table's name; it may be left out where there is only one.
-        dialect: How a text file is written.
-
-    Raises:
-        DataError: The database or the table cannot be reached.
-        UsageError: The address makes no sense.
-        MissingExtra: The driver is not installed.
+    The arguments are those of `open_database`; a table's name may be left out where there is one.
     """
     match = _ADDRESS.fullmatch(address)
     if match is None:
@@ -49,19 +40,17 @@ def connected(address: str, table: str | None, dialect: Dialect) -> tuple[Sessio
     where = shown(address)
     backend, owned = BY_SCHEME[match[1].lower()].connect(address, match[2], where)
     session = Session(backend, owned=owned)
-    try:
+    with session.closed_on_failure():
         return session, session.engine.table(table, where)
-    except BaseException:
-        session.close()
-        raise
 
 
 def _files(path: str, dialect: Dialect) -> tuple[Session, Any]:
     """Open Parquet files or a text file with DuckDB, which reads them where they are."""
     files = _parquet(path)
-    backend = in_memory()
+    backend = ibis_backend("duckdb", "duckdb").connect()
     session = Session(backend, owned=True)
-    try:
+    advice = "see that all files are whole and have the same columns"
+    with session.closed_on_failure(), told(f"{path}: cannot be read", advice):
         if files:
             return session, backend.read_parquet(files, union_by_name=False)
         separator, names = header_of(Path(path), dialect)
@@ -75,15 +64,6 @@ def _files(path: str, dialect: Dialect) -> tuple[Session, Any]:
             escape=dialect.quote,
             encoding=dialect.encoding.removesuffix("-sig"),
         )
-    except ThinveilError:
-        session.close()
-        raise
-    except Exception as error:
-        session.close()
-        raise DataError(
-            f"{path}: cannot be read ({type(error).__name__}): see that all files are whole and "
-            "have the same columns"
-        ) from None
 
 
 def _parquet(path: str) -> list[str]:

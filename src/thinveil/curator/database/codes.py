@@ -9,15 +9,17 @@ stored as texts are read by this process where it reads the file itself (text fi
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from decimal import Decimal
+from contextlib import suppress
+from decimal import localcontext
 from typing import Any, Final
 
 import numpy as np
 
+from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.fields import PLACES, Field, counts_of
 from thinveil.curator.database.session import Session
-from thinveil.curator.tables.coding import Column, encode
-from thinveil.curator.tables.inferring import STEPS, infer_attribute
+from thinveil.curator.tables.coding import Column, coder
+from thinveil.curator.tables.inferring import TIMES, infer_attribute, number_grid, time_grid
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
 
@@ -25,11 +27,6 @@ GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
 
 _WHOLE_FLOAT: Final = 2**53
-_DAY: Final = 86_400 * 10**6
-_STEPS: Final = (
-    (_DAY, "date", 1),
-    *((int(Decimal(step) * 10**6), "datetime", step) for step in STEPS),
-)
 
 # ---- what a column is, where no schema says it
 
@@ -37,11 +34,7 @@ _STEPS: Final = (
 def infer_fields(
     session: Session, table: Any, fields: Sequence[Field], missing: Collection[str]
 ) -> tuple[Schema, dict[str, list[str]]]:
-    """Return the schema that fits the columns, without bounds, and the distinct texts read.
-
-    Raises:
-        DataError: There are no records, or a column holds an infinity or needs too fine a grid.
-    """
+    """Return the schema that fits the columns, without bounds, and the distinct texts read."""
     tests: dict[str, Any] = {}
     for place, field in enumerate(fields):
         tests |= {f"t{place}_{key}": each for key, each in _tests(field).items()}
@@ -84,7 +77,7 @@ def _tests(field: Field) -> dict[str, Any]:
             small = field.value.cast("float64").abs() <= _WHOLE_FLOAT
             tests[f"p{places}"] = there & small & ~_float_at(field, places)[0]
     if field.kind in ("date", "time"):
-        for width, _, _ in _STEPS:
+        for width in TIMES:
             tests[f"w{width}"] = there & (field.value % width != 0)
     return tests
 
@@ -103,15 +96,10 @@ def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
             "make them NULL (in a view, say)"
         )
     if field.kind in ("date", "time"):
-        kind, step = next((kind, step) for width, kind, step in _STEPS if not found[f"w{width}"])
-        return Grid(field.name, kind, Decimal(step), missing=gaps)  # type: ignore[arg-type]
-    if field.kind == "integer":
-        return Grid(field.name, missing=gaps)
+        return time_grid(field.name, lambda width: not found[f"w{width}"], gaps)
     for places in range(field.places + 1):
-        if not found[f"p{places}"]:
-            if not places:
-                return Grid(field.name, missing=gaps)
-            return Grid(field.name, "decimal", Decimal((0, (1,), -places)), missing=gaps)
+        if field.kind == "integer" or not found[f"p{places}"]:
+            return number_grid(field.name, places, gaps)
     raise DataError(
         f"column {field.name!r}: {found[f'p{field.places}']:,} rows have more than {PLACES} "
         "decimals, which databases cannot count exactly: round the column (in a view, say)"
@@ -146,13 +134,7 @@ def code_table(
     missing: Collection[str],
     texts: dict[str, list[str]],
 ) -> Any:
-    """Return the table of codes c0, c1, ... as an expression; a value that fits nothing is null.
-
-    Raises:
-        DataError: The type of a column and its kind in the schema do not go together.
-    """
-    import ibis
-
+    """Return the table of codes c0, c1, ... as an expression; a value that fits nothing is null."""
     by_name = {field.name: field for field in fields}
     joined = table
     tests: dict[int, tuple[Any, Any]] = {}
@@ -193,17 +175,12 @@ def _mapping(
     known = dict.fromkeys(missing, GAP)
     if isinstance(attribute, Categories):
         return {each: code for code, each in enumerate(attribute.values)} | known
-    present = [each for each in texts or () if each not in missing]
-    try:
-        codes = encode(Column(attribute.name, present, np.arange(len(present))), attribute, missing)
-        return dict(zip(present, codes.tolist(), strict=True)) | known
-    except DataError:
-        pass
-    for each in present:
-        try:
-            known[each] = attribute.encode(each)
-        except ValueError:
-            continue
+    code = coder(attribute)
+    with localcontext(EXACT):
+        for each in texts or ():
+            if each not in missing:
+                with suppress(ValueError, ArithmeticError):
+                    known[each] = code(each)
     return known
 
 
@@ -214,8 +191,8 @@ def _code(field: Field, grid: Attribute) -> tuple[Any, Any]:
     if timed != (field.kind in ("date", "time")):
         raise _mismatch(field, grid)
     if timed:
-        unit = _DAY if grid.kind == "date" else 10**6
-        return _divided(True, field.value, int(grid.step * unit))
+        unit = (86_400 if grid.kind == "date" else 1) * 10**6
+        return _divided(ibis.literal(True), field.value, int(grid.step * unit))
     step = grid.step.normalize(EXACT).as_tuple()
     digits, exponent = int("".join(map(str, step.digits))), step.exponent
     assert isinstance(exponent, int)
@@ -245,8 +222,6 @@ def _float_at(field: Field, places: int) -> tuple[Any, Any]:
 
     It is, where the nearest such number is read as the same float again.
     """
-    import ibis
-
     value = field.value.cast("float64")
     near = value.abs() <= _WHOLE_FLOAT / 10**places
     nearest = ibis.cases((near, value), else_=0.0) * float(10**places)
@@ -258,10 +233,6 @@ def _float_at(field: Field, places: int) -> tuple[Any, Any]:
 
 def _divided(valid: Any, scaled: Any, width: int) -> tuple[Any, Any]:
     """Return codes in steps of a width; what is no multiple of it is not valid."""
-    import ibis
-
-    if valid is True:
-        valid = ibis.literal(True)
     if width == 1:
         return valid, scaled
     code = (scaled / float(width)).round().cast("int64")

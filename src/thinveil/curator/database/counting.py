@@ -10,7 +10,7 @@ the number of their cell, and a round joins on that number and one range.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -21,6 +21,7 @@ import numpy as np
 from thinveil.curator.counting.keeping import Kept
 from thinveil.curator.counting.shapes import RANGE, Shape, each_kind, shapes_of, widths_of
 from thinveil.curator.database.codes import GAP
+from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.session import Session, counting
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import LIMIT, MISSING
@@ -44,7 +45,7 @@ class DatabaseCounter:
         self._groups: Kept[Any] = Kept(most, session.drop)
         self._stages: Kept[Any] = Kept(most, session.drop)
         self._sent: dict[tuple[str, ...], Any] = {}
-        self._statements: dict[Hashable, str] = {}
+        self._statements: Kept[str] = Kept(_MANY_STATEMENTS)
         self._one_at_a_time = Lock()
         self._last = b""
         self._shapes: Kept[tuple[list[Shape], Codes]] = Kept(1)
@@ -98,13 +99,12 @@ class DatabaseCounter:
             for number, branch in enumerate(alike):
                 parts.append((sent, number, branch))
                 key.append((layout, number, branch.groups.get_name()))
-        if (known := tuple(key)) not in self._statements:
-            self._statements[known] = self._session.sql(*(_counted(*part) for part in parts))
-        found = self._session.codes(self._statements[known], 2)
+        statement = self._statements.get_or(
+            tuple(key), lambda: self._session.sql(*(_counted(*part) for part in parts))
+        )
+        found = self._session.codes(statement, 2)
         self._groups.trim()
         self._stages.trim()
-        if len(self._statements) > _MANY_STATEMENTS:
-            self._statements.clear()
         return found
 
     def _by_value(self, cells: Cells, asked: _Asked) -> list[_Branch]:
@@ -285,8 +285,6 @@ def _lie_apart(cells: Cells) -> bool:
 
 def _digit(code: Any, width: int) -> Any:
     """Return the start of the aligned step that a code lies in; a missing value stays one."""
-    import ibis
-
     if width == 1:
         return code
     rest = ((code % width) + width) % width

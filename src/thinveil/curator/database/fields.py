@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final, Literal
 
-from thinveil.curator.database.engines.protocol import Engine
+from thinveil.curator.database.engines.protocol import Engine, ibis
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.coding import PLAIN
 from thinveil.errors import DataError
@@ -48,11 +48,7 @@ class Field:
 def fields_of(
     session: Session, table: Any, names: Sequence[str], missing: Collection[str]
 ) -> list[Field]:
-    """Describe the columns x0, x1, ... of a table.
-
-    Raises:
-        DataError: A column is of a type that is no plain value.
-    """
+    """Describe the columns x0, x1, ... of a table."""
     kinds = [None] * len(names) if session.engine.typed else _stored(session, table, names)
     return [
         _field(session, name, table[f"x{place}"], kind, missing)
@@ -100,8 +96,6 @@ def _field(
 
 
 def _text(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    import ibis
-
     if column.type().is_boolean():
         text = ibis.cases((column, "true"), (~column, "false"))
     elif column.type().is_string():  # joined to an empty text, it loses its collation, if any,
@@ -118,8 +112,6 @@ def _integer(engine: Engine, name: str, column: Any, missing: Collection[str]) -
 
 
 def _decimal(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    import ibis
-
     texts = [each for each in missing if PLAIN.fullmatch(each)]
     texts += ["NaN"] if "decimal" in engine.not_numbers else []
     text = column.cast("string")
@@ -144,8 +136,6 @@ def _float(engine: Engine, name: str, column: Any, missing: Collection[str]) -> 
 
 
 def _date(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    import ibis
-
     text = column.cast("string")
     gap = _either(column.isnull(), text, [each for each in missing if DAY.fullmatch(each)])
     sound = (column >= ibis.literal(date.min)) & (column <= ibis.literal(date.max))
@@ -154,8 +144,6 @@ def _date(engine: Engine, name: str, column: Any, missing: Collection[str]) -> F
 
 
 def _moment(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    import ibis
-
     nanos = column.type().scale == 9
     plain = column.cast("timestamp(6)" if nanos else "timestamp")
     sound = (plain >= ibis.literal(datetime.min)) & (plain <= ibis.literal(datetime.max))
@@ -211,8 +199,6 @@ def _moment_text(text: str) -> str:
 
 def counts_of(session: Session, table: Any, tests: dict[str, Any]) -> dict[str, int]:
     """Count, in one statement, all records and those that pass each test."""
-    import ibis
-
     counted = {"records": table.count()}
     counted |= {key: ibis.cases((each, 1), else_=0).sum() for key, each in tests.items()}
     row = session.rows(table.aggregate(**counted))[0]

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from thinveil.curator.database.engines import BY_BACKEND, ENGINES
-from thinveil.curator.database.engines.protocol import Arrays, type_of
+from thinveil.curator.database.engines.protocol import Arrays, ibis, type_of
 from thinveil.errors import DataError, MissingExtra, TargetError, ThinveilError, UsageError
 from thinveil.language.queries import Codes
 
@@ -59,18 +59,14 @@ class Session:
 
     def put(self, columns: Arrays, instead: Any = None) -> Any:
         """Send a small table, as a new one or instead of an earlier one of the same columns."""
-        import ibis
-
         name = self._name() if instead is None else instead.get_name()
-        self.engine.upload(name, columns)
+        self.engine.upload(name, columns, again=instead is not None)
         self._names[name] = None
         kinds = {"BIGINT": "int64", "TEXT": "string"}
         return ibis.table({key: kinds[type_of(each)] for key, each in columns.items()}, name=name)
 
     def keep(self, *expressions: Any, index: Sequence[str] = ()) -> Any:
         """Store the rows of all expressions in one temporary table and return that."""
-        import ibis
-
         name = self._name()
         self.statements += 1
         self.engine.keep(name, expressions[0].columns, self.sql(*expressions), index)
@@ -100,6 +96,15 @@ class Session:
                 self.engine.change(name, value)
         with suppress(Exception):
             self.engine.close()
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Close the session if something goes wrong inside."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def _name(self) -> str:
         self._made += 1

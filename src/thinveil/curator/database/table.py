@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from thinveil.curator.database.addresses import connected, shown
 from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
+from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.fields import counts_of, fields_of
 from thinveil.curator.database.session import Session, opening
 from thinveil.curator.tables.coding import UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import Dialect, check_names
 from thinveil.curator.tables.files import check_columns, missing_texts
-from thinveil.errors import DataError, MissingExtra, UsageError
+from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
 
@@ -26,6 +28,7 @@ _OTHER: Final = 65_521
 _MIXERS: Final = ((48_271, 11), (1_583_458_089, 7_919))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class DatabaseTable:
     """A table in DuckDB, SQLite, PostgreSQL or Spark; it conforms to `Held`.
 
@@ -34,17 +37,14 @@ class DatabaseTable:
     write. Nothing stays behind once it is closed.
     """
 
-    remote: Final = True
+    remote: ClassVar = True
 
-    def __init__(
-        self, session: Session, codes: Any, schema: Schema, records: int, where: str
-    ) -> None:
-        self._session = session
-        self._codes = codes
-        self._schema = schema
-        self._records = records
-        self._where = where
-        self._digest: str | None = None
+    schema: Schema
+    records: int
+    _session: Session
+    _codes: Any
+    _where: str
+    _digest: str = ""
 
     @staticmethod
     def of(
@@ -61,7 +61,7 @@ class DatabaseTable:
             table: The table, bound to a connection.
             schema: What is public about the columns; inferred, as `load` does, where it is None.
             missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
-            session: The connection with what is kept in it; one of its own unless given.
+            session: The connection; one of its own unless given. Where this fails, it is closed.
             where: What to call the table in messages.
 
         Raises:
@@ -69,33 +69,14 @@ class DatabaseTable:
             UsageError: It is no Ibis table, or of a database that is not supported.
             MissingExtra: Ibis is not installed.
         """
-        try:
-            import ibis
-        except ImportError:
-            raise MissingExtra("A table in a database", "databases") from None
-        if not isinstance(table, ibis.Table):
-            raise UsageError(f"cannot count inside a {type(table).__name__}: give an Ibis table")
-        own = session is None
         with opening(where or "the table"):
+            if not isinstance(table, ibis.Table):
+                kind = type(table).__name__
+                raise UsageError(f"cannot count inside a {kind}: give an Ibis table")
             session = session or Session(table.get_backend())
             where = where or f"the table in {session.engine.name}"
-        try:
-            with opening(where):
-                return _opened(session, table, schema, missing_texts(missing), where)
-        except BaseException:
-            if own:
-                session.close()
-            raise
-
-    @property
-    def schema(self) -> Schema:
-        """What is public about the columns."""
-        return self._schema
-
-    @property
-    def records(self) -> int:
-        """How many records the table has."""
-        return self._records
+        with session.closed_on_failure(), opening(where):
+            return _opened(session, table, schema, missing_texts(missing), where)
 
     @property
     def statements(self) -> int:
@@ -104,7 +85,7 @@ class DatabaseTable:
 
     def counter(self) -> DatabaseCounter:
         """Return what counts the records of this table, inside the database."""
-        return DatabaseCounter(self._session, self._codes, self._records, self._where)
+        return DatabaseCounter(self._session, self._codes, self.records, self._where)
 
     def digest(self) -> str:
         """Return a fingerprint of the columns' names and all codes, in any order of records.
@@ -112,14 +93,14 @@ class DatabaseTable:
         It is computed inside the database, by one statement: two sums of numbers that are
         mixed from all codes of a record.
         """
-        if self._digest is None:
+        if not self._digest:
             with opening(self._where):
                 row = self._session.rows(
                     self._codes.aggregate(
                         **{f"s{n}": _mixed(self._codes, n).sum() for n in range(len(_MIXERS))}
                     )
                 )[0]
-            sealed = repr((self._schema.names, self._records, *map(int, row)))
+            sealed = repr((self.schema.names, self.records, *map(int, row)))
             self._digest = hashlib.blake2b(sealed.encode(), digest_size=16).hexdigest()
         return self._digest
 
@@ -137,8 +118,8 @@ class DatabaseTable:
     def to_dataset(self) -> Dataset:
         """Fetch all codes: every record leaves the database. For scoring, where that is allowed."""
         with opening(self._where):
-            codes = self._session.codes(self._session.sql(self._codes), len(self._schema))
-        return Dataset(self._schema, np.where(codes == GAP, MISSING, codes))
+            codes = self._session.codes(self._session.sql(self._codes), len(self.schema))
+        return Dataset(self.schema, np.where(codes == GAP, MISSING, codes))
 
     def close(self) -> None:
         """Take away what was kept in the database, and leave it if it was opened here."""
@@ -151,7 +132,7 @@ class DatabaseTable:
         self.close()
 
     def __repr__(self) -> str:
-        return f"DatabaseTable({self._where}, {self._records:,} records)"
+        return f"DatabaseTable({self._where}, {self.records:,} records)"
 
 
 def _opened(
@@ -170,7 +151,7 @@ def _opened(
     if schema is None:
         schema, texts = infer_fields(session, plain, fields, missing)
     codes = session.keep(code_table(session, plain, fields, schema, missing, texts))
-    return DatabaseTable(session, codes, schema, _checked(session, codes, schema, where), where)
+    return DatabaseTable(schema, _checked(session, codes, schema, where), session, codes, where)
 
 
 def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
@@ -257,8 +238,4 @@ def open_database(
     """
     with opening(shown(address)):
         session, found = connected(address, table, Dialect(separator, quote, encoding))
-    try:
-        return DatabaseTable.of(found, schema, missing, session=session, where=shown(address))
-    except BaseException:
-        session.close()
-        raise
+    return DatabaseTable.of(found, schema, missing, session=session, where=shown(address))

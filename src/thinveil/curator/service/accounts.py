@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from thinveil.curator.counting.scan import Counter
 from thinveil.curator.curator import Curator, Release
 from thinveil.curator.drawing import SystemEntropy
 from thinveil.curator.ledger import Spend
@@ -26,7 +26,6 @@ from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import QueryBatch
-from thinveil.language.schema import Schema
 from thinveil.language.wire.facts import facts_to_plain
 from thinveil.language.wire.json import Asked, Reply, content_digest
 
@@ -45,50 +44,37 @@ class Statement:
         """What may still be spent."""
         return self.budget - self.spent
 
-
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """The one table behind all accounts: its index is built once, its digest never told."""
-
-    schema: Schema
-    records: int
-    one_counter: Counter
-
-    def digest(self) -> str:
-        return "shared"
-
-    def counter(self) -> Counter:
-        return self.one_counter
+    def to_plain(self) -> dict[str, Any]:
+        """Return the figures for JSON, rounded and exact."""
+        figures = {"budget": self.budget, "spent": self.spent, "left": self.left}
+        return {
+            **{name: float(value) for name, value in figures.items()},
+            "batches": self.batches,
+            "answers": self.answers,
+            "exact": {name: str(value) for name, value in figures.items()},
+        }
 
 
 class Account:
     """One analyst's curator, and what it remembers, as the ledger says."""
 
-    def __init__(
-        self, analyst: Analyst, table: Held, facts: PublicFacts, ledger: LedgerFile
-    ) -> None:
-        self._curator = Curator(
-            table, facts.claim, cap=analyst.budget, policies=facts.policies, words=SystemEntropy()
-        )
-        self._budget = analyst.budget
-        self._batches, self._answers, spent = ledger.totals(analyst)
-        if self._answers:
-            law = facts.claim.noise
-            delta = Fraction(0) if law is None else law.deltas(self._answers, spent)
-            self._curator.restore(self._answers, [Spend(self._answers, spent, delta)])
+    def __init__(self, analyst: Analyst, curator: Curator, ledger: LedgerFile) -> None:
+        self._curator = curator
+        batches, answers, spent = ledger.totals(analyst)
+        self.statement = Statement(analyst.budget, spent, batches, answers)
+        if answers:
+            law = curator.facts.claim.noise
+            delta = Fraction(0) if law is None else law.deltas(answers, spent)
+            curator.restore(answers, [Spend(answers, spent, delta)])
         for keys, firsts in ledger.remembered(analyst):
-            self._curator.remember(keys, firsts)
-
-    @property
-    def statement(self) -> Statement:
-        """How the account stands now."""
-        return Statement(self._budget, self._curator.ledger.spent, self._batches, self._answers)
+            curator.remember(keys, firsts)
 
     def answer(self, batch: QueryBatch) -> Release:
         """Draw and charge the answers to a batch, or refuse it whole, as `Curator.release` does."""
-        drawn = self._curator.release(batch)
-        self._batches += 1
-        self._answers += batch.queries
+        drawn, now = self._curator.release(batch), self.statement
+        self.statement = Statement(
+            now.budget, now.spent + drawn.cost, now.batches + 1, now.answers + batch.queries
+        )
         return replace(drawn, values=drawn.values + 0.0)  # no zero with a sign
 
 
@@ -105,24 +91,15 @@ class Accounts:
         self.facts = PublicFacts(table.records, table.schema, claim, policies)
         public = json.dumps(facts_to_plain(self.facts), sort_keys=True)
         self.ledger = LedgerFile(ledger, f"{table.digest()} {public}")
-        self._table = _Shared(table.schema, table.records, table.counter())
+        self._table, self._counter = table, table.counter()
         self._lock = threading.Lock()
         self._accounts: dict[int, Account] = {}
-        self._sound = True
+        self.recording = True  # whether the ledger took what was last to be recorded
         self.analysts: tuple[Analyst, ...] = ()
         self._reload()
 
-    @property
-    def recording(self) -> bool:
-        """Whether the ledger took what was last to be recorded."""
-        return self._sound
-
     def admit(self, budgets: Sequence[tuple[str, Fraction]]) -> dict[str, str]:
-        """Let analysts in; return the tokens of those who were not known before.
-
-        Raises:
-            UsageError: A known analyst has another budget in the ledger.
-        """
+        """Let analysts in; return the tokens of those who were not known before."""
         known = {analyst.name: analyst for analyst in self.analysts}
         fresh: dict[str, Fraction] = {}
         for name, budget in budgets:
@@ -142,11 +119,7 @@ class Accounts:
         return tokens
 
     def renew(self, name: str) -> str:
-        """Return a new token for a known analyst; the old one is worth nothing from now on.
-
-        Raises:
-            UsageError: There is no such analyst.
-        """
+        """Return a new token for a known analyst; the old one is worth nothing from now on."""
         if name not in {analyst.name for analyst in self.analysts}:
             raise UsageError(f"the ledger {self.ledger.path} knows no analyst {name}")
         token = new_token()
@@ -181,16 +154,12 @@ class Accounts:
             except (QueryError, BudgetError):
                 raise  # refused before anything changed
             except BaseException:
-                self._sound = False
+                self.recording = False
                 raise
             return _reply(asked.key, drawn, account, again=False)
 
     def statement(self, analyst: Analyst) -> Statement:
-        """Tell how an analyst's account stands.
-
-        Raises:
-            LedgerError: The ledger cannot be read.
-        """
+        """Tell how an analyst's account stands."""
         with self._lock:
             self._mend()
             return self._accounts[analyst.number].statement
@@ -202,17 +171,27 @@ class Accounts:
 
     def _mend(self) -> None:
         """Bring memory back to what the ledger says, after something failed."""
-        if not self._sound:
+        if not self.recording:
             self.ledger.reopen()
             self._reload()
-            self._sound = True
+            self.recording = True
 
     def _reload(self) -> None:
         self.analysts = tuple(self.ledger.analysts())
         self._accounts = {
-            analyst.number: Account(analyst, self._table, self.facts, self.ledger)
+            analyst.number: Account(analyst, self._curator(analyst), self.ledger)
             for analyst in self.analysts
         }
+
+    def _curator(self, analyst: Analyst) -> Curator:
+        return Curator(
+            self._table,
+            self.facts.claim,
+            cap=analyst.budget,
+            counter=self._counter,
+            policies=self.facts.policies,
+            words=SystemEntropy(),
+        )
 
 
 def _reply(key: str, drawn: Release, account: Account, *, again: bool) -> Reply:

@@ -63,9 +63,6 @@ def analyst_named(text: str) -> tuple[str, Fraction]:
 
     >>> analyst_named("ada=0.25")
     ('ada', Fraction(1, 4))
-
-    Raises:
-        UsageError: It has another form, or the budget is not a number above zero.
     """
     name, equals, budget = text.partition("=")
     if not equals:
@@ -83,11 +80,7 @@ def name_of(text: str) -> str:
 
 
 def budget_of(text: str, what: str) -> Fraction:
-    """Read a budget exactly.
-
-    Raises:
-        UsageError: It is not a number above zero.
-    """
+    """Read a budget exactly."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -97,19 +90,14 @@ def budget_of(text: str, what: str) -> Fraction:
     return Fraction(number)
 
 
-@dataclass(slots=True)
 class Bucket:
     """Lets so many requests a second through, and as many at once after a pause.
 
     A token bucket: `left` may come at once, as of the time `seen`.
     """
 
-    rate: float
-    left: float = field(init=False)
-    seen: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.left, self.seen = max(self.rate, 1.0), time.monotonic()
+    def __init__(self, rate: float) -> None:
+        self.rate, self.left, self.seen = rate, max(rate, 1.0), time.monotonic()
 
     def wait(self, now: float | None = None) -> float:
         """Take one request through and return 0, or return how many seconds it is too early."""

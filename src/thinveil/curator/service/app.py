@@ -10,15 +10,14 @@ No answer, error, header or line of the log holds anything of a request but its 
 # FastAPI reads annotations when routes are made, so here they are not put off until later.
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import Analyst, Bucket, who_has
@@ -38,6 +37,8 @@ LARGEST_BATCH: Final = 1_000_000
 RATE: Final = 1000.0
 BODIES: Final = 4
 """All bodies that are being read or wait may have so many times the bytes of the largest one."""
+
+_HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 log = logging.getLogger("thinveil.service")
 
@@ -78,11 +79,10 @@ class _Door:
     waiting: int = 0
     held: int = 0
 
-    def admit(self, authorization: str | None) -> Analyst:
+    def admit(self, token: str) -> Analyst:
         """Return who asks, or refuse an unknown token or too many requests."""
-        scheme, _, token = (authorization or "").partition(" ")
-        known = who_has(token.strip(), self.accounts.analysts)
-        if scheme.lower() != "bearer" or known is None:
+        known = who_has(token, self.accounts.analysts)
+        if known is None:
             raise Refusal(401, headers={"WWW-Authenticate": "Bearer"})
         bucket = self.buckets.setdefault(known.number, Bucket(self.settings.rate))
         if wait := bucket.wait():
@@ -129,21 +129,25 @@ class _Door:
         started = time.perf_counter()
         asked: Asked | None = None
         reply: Reply | None = None
-        refusal: Refusal | None = None
+        status = 500
         try:
-            decode = wire_arrow.decode_batch if kind == MEDIA_TYPE else wire.decode_batch
-            asked = decode(body, self.accounts.facts.schema, self.limits)
+            form = wire_arrow if kind == MEDIA_TYPE else wire
+            asked = form.decode_batch(body, self.accounts.facts.schema, self.limits)
             reply = self.accounts.answer(analyst, asked)
+            status = 200
             if kind == MEDIA_TYPE:
                 return wire_arrow.encode_reply(reply)
             return wire.encode_reply(reply, asked.batch)
-        except LedgerError as error:
-            log.warning("%s", error)
-            refusal = refusal_of(error)
-            raise refusal from None
         except ThinveilError as error:
-            refusal = refusal_of(error, self._left(analyst, error))
-            if refusal.status == 503:
+            left = None
+            if isinstance(error, BudgetSpent):
+                with suppress(LedgerError):
+                    left = float(self.accounts.statement(analyst).left)
+            refusal = refusal_of(error, left)
+            status = refusal.status
+            if isinstance(error, LedgerError):
+                log.warning("%s", error)
+            elif status == 503:
                 log.warning("the table cannot be counted: %s", type(error).__name__)
             raise refusal from None
         finally:
@@ -155,16 +159,9 @@ class _Door:
                 asked.batch.queries if asked else 0,
                 reply.cost if reply else 0,
                 reply.again if reply else False,
-                200 if reply else refusal.status if refusal else 500,
+                status,
                 (time.perf_counter() - started) * 1e3,
             )
-
-    def _left(self, analyst: Analyst, error: ThinveilError) -> float | None:
-        """Return what is left to who has spent too much."""
-        if isinstance(error, BudgetSpent):
-            with suppress(LedgerError):
-                return float(self.accounts.statement(analyst).left)
-        return None
 
 
 def curators_thread() -> ThreadPoolExecutor:
@@ -182,13 +179,7 @@ def app_of(
 ) -> Any:
     """Return the service as a FastAPI application.
 
-    Args:
-        accounts: The table, the mechanism, the analysts and the ledger.
-        settings: How much it takes.
-        worker: The thread in which the table was opened, where that matters.
-
-    Raises:
-        MissingExtra: FastAPI is not installed.
+    `worker` is the thread in which the table was opened, where that matters.
     """
     try:
         from fastapi import FastAPI
@@ -218,12 +209,11 @@ def app_of(
     app.openapi = lambda: interface.described(describe())  # type: ignore[method-assign]
     _add_errors(app)
     _add_routes(app, door)
-    app.add_middleware(_Guard)
     return app
 
 
 def _add_errors(app: "FastAPI") -> None:
-    """Say in one form what goes wrong, wherever that is."""
+    """Say in one form what goes wrong, wherever that is, and nothing of what was asked."""
     from fastapi import Request
     from fastapi.responses import JSONResponse, Response
     from starlette.exceptions import HTTPException
@@ -246,13 +236,23 @@ def _add_errors(app: "FastAPI") -> None:
         status = error.status_code if error.status_code in KINDS else 404
         return refused(Refusal(status, headers=error.headers))
 
+    @app.middleware("http")
+    async def guarded(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        try:
+            response = await call_next(request)
+        except Exception as error:
+            log.error("something unexpected went wrong: %s", type(error).__name__)
+            response = refused(Refusal(500))
+        response.headers.update(_HEADERS)
+        return response
+
 
 def _facts(door: _Door) -> dict[str, Any]:
     """Return what is public, once and for all."""
-    from thinveil.curator.service import openapi as interface
-
     most = asdict(door.limits)
-    plain = {
+    return {
         "service": door.accounts.ledger.service,
         "format": 1,
         **facts_to_plain(door.accounts.facts),
@@ -262,28 +262,33 @@ def _facts(door: _Door) -> dict[str, Any]:
             "arrow": find_spec("pyarrow") is not None,
         },
     }
-    interface.Facts.model_validate(plain)
-    return plain
 
 
 def _add_routes(app: "FastAPI", door: _Door) -> None:
     """Say what there is to be asked, and who does it."""
-    from fastapi import Request
+    from fastapi import Depends, Request
     from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
     from thinveil.curator.service import openapi as interface
 
     facts = _facts(door)
-    token: dict[str, Any] = {"security": [{"token": []}]}
+    bearer = Depends(HTTPBearer(scheme_name="token", auto_error=False))
+
+    async def admitted(
+        given: Annotated[HTTPAuthorizationCredentials | None, bearer],
+    ) -> Analyst:
+        return door.admit(given.credentials.strip() if given else "")
+
+    known = Depends(admitted)
 
     @app.get(
         "/facts",
         summary="What is public: size, attributes, mechanism, policies, limits.",
         responses=interface.responses(interface.Facts, 401, 429),
-        openapi_extra=token,
+        dependencies=[known],
     )
-    async def get_facts(request: Request) -> Response:
-        door.admit(request.headers.get("authorization"))
+    async def get_facts() -> Response:
         return JSONResponse(facts)
 
     @app.post(
@@ -292,10 +297,9 @@ def _add_routes(app: "FastAPI", door: _Door) -> None:
         responses=interface.responses(
             interface.Answers, 401, 402, 408, 409, 413, 415, 422, 429, 503, arrow=True
         ),
-        openapi_extra={**token, "requestBody": interface.body()},
+        openapi_extra={"requestBody": interface.BODY},
     )
-    async def post_answers(request: Request) -> Response:
-        analyst = door.admit(request.headers.get("authorization"))
+    async def post_answers(request: Request, analyst: Annotated[Analyst, known]) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (interface.JSON, MEDIA_TYPE) or request.headers.get("content-encoding"):
             raise Refusal(415)
@@ -307,19 +311,13 @@ def _add_routes(app: "FastAPI", door: _Door) -> None:
         "/ledger",
         summary="Your own budget, and what was spent of it.",
         responses=interface.responses(interface.Ledger, 401, 429, 503),
-        openapi_extra=token,
     )
-    async def get_ledger(request: Request) -> Response:
-        analyst = door.admit(request.headers.get("authorization"))
+    async def get_ledger(analyst: Annotated[Analyst, known]) -> Response:
         try:
             now = await door.work(lambda: door.accounts.statement(analyst))
         except LedgerError as error:
             raise refusal_of(error) from None
-        figures = {"budget": now.budget, "spent": now.spent, "left": now.left}
-        exact = interface.Exactly(**{name: str(value) for name, value in figures.items()})
-        rounded = {name: float(value) for name, value in figures.items()}
-        ledger = interface.Ledger(**rounded, batches=now.batches, answers=now.answers, exact=exact)
-        return JSONResponse(ledger.model_dump())
+        return JSONResponse(now.to_plain())
 
     @app.get(
         "/health",
@@ -327,51 +325,8 @@ def _add_routes(app: "FastAPI", door: _Door) -> None:
         responses=interface.responses(interface.Health),
     )
     async def get_health() -> Response:
-        return JSONResponse(interface.Health(recording=door.accounts.recording).model_dump())
+        return JSONResponse({"status": "ok", "recording": door.accounts.recording})
 
     @app.get("/docs", include_in_schema=False)
     async def get_docs() -> Response:
         return HTMLResponse(page_of(app.openapi()))
-
-
-_Message = MutableMapping[str, Any]
-_Asgi = Callable[[_Message, Any, Callable[[_Message], Awaitable[None]]], Awaitable[None]]
-
-
-class _Guard:
-    """Turns what nobody expected into an error that says nothing of what was asked."""
-
-    def __init__(self, app: _Asgi) -> None:
-        self._app = app
-
-    async def __call__(
-        self, scope: _Message, receive: Any, send: Callable[[_Message], Awaitable[None]]
-    ) -> None:
-        started = False
-
-        async def watched(message: _Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                message["headers"] = [
-                    *message["headers"],
-                    (b"cache-control", b"no-store"),
-                    (b"x-content-type-options", b"nosniff"),
-                ]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        except Exception as error:
-            if scope["type"] != "http":
-                raise
-            log.error("something unexpected went wrong: %s", type(error).__name__)
-            if not started:
-                content = json.dumps(Refusal(500).content).encode()
-                start = {
-                    "type": "http.response.start",
-                    "status": 500,
-                    "headers": [(b"content-type", b"application/json")],
-                }
-                await watched(start)
-                await watched({"type": "http.response.body", "body": content})

@@ -57,7 +57,7 @@ class LedgerFile:
 
     def __init__(self, path: Path, promise: str) -> None:
         self.path = path
-        self.new = _make(path)
+        _make(path)
         self._open()
         try:
             with self._transaction():
@@ -172,11 +172,7 @@ class LedgerFile:
             yield keys.astype(np.uint64), np.frombuffer(blob, "<f8", count, 16 * count)
 
     def reopen(self) -> None:
-        """Read the file afresh after something went wrong with it.
-
-        Raises:
-            LedgerError: It still goes wrong.
-        """
+        """Read the file afresh after something went wrong with it."""
         self.close()
         self._open()
 
@@ -204,17 +200,16 @@ class LedgerFile:
                     self._base.execute("ROLLBACK")
 
 
-def _make(path: Path) -> bool:
-    """Make an empty file that only its owner can read; tell whether there was none."""
+def _make(path: Path) -> None:
+    """See that there is a file that only its owner can read; a new one is empty."""
     try:
         if path.exists():
             path.chmod(0o600)
-            return False
-        os.close(create_private(path))
-        sync_folder(path)
+        else:
+            os.close(create_private(path))
+            sync_folder(path)
     except OSError as error:
         raise LedgerError(f"{path}: cannot be used as a ledger ({error.strerror})") from None
-    return True
 
 
 def _sealed(service: str, promise: str) -> bytes:

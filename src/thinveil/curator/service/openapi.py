@@ -1,7 +1,7 @@
 """What a service takes and gives, as models that describe it for OpenAPI (extra: service).
 
-Facts, accounts and errors are made by them. Batches and answers only follow them: these may have
-a million rows, and are read and written by `thinveil.language.wire`.
+They only describe: a batch may have a million rows, and is read and written by
+`thinveil.language.wire`. Tests hold what is said to them.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -175,32 +175,30 @@ _RETRY: Final = {
 }
 
 
-def responses(
-    model: type[BaseModel], *statuses: int, arrow: bool = False
-) -> dict[int | str, dict[str, Any]]:
+def responses(model: type[BaseModel], *statuses: int, arrow: bool = False) -> dict[int | str, Any]:
     """Describe what comes back: a model, or an error of one of these statuses."""
-    described: dict[int | str, dict[str, Any]] = {
-        200: {"model": model, "description": model.__name__}
-    }
+    found: dict[int | str, Any] = {200: {"model": model, "description": model.__name__}}
     if arrow:
-        described[200]["content"] = {MEDIA_TYPE: {"schema": _STREAM}}
+        found[200]["content"] = {MEDIA_TYPE: {"schema": _STREAM}}
     for status in (*statuses, 405, 500):
-        described[status] = {"model": Error, "description": KINDS[status][1]}
+        found[status] = {"model": Error, "description": KINDS[status][1]}
         if status in (429, 503):
-            described[status]["headers"] = {"Retry-After": _RETRY}
-    return described
+            found[status]["headers"] = {"Retry-After": _RETRY}
+    return found
 
 
-def body() -> dict[str, Any]:
-    """Describe a batch as the body of a request."""
-    batch = {"$ref": "#/components/schemas/Batch"}
-    return {"required": True, "content": {JSON: {"schema": batch}, MEDIA_TYPE: {"schema": _STREAM}}}
+BODY: Final = {
+    "required": True,
+    "content": {
+        JSON: {"schema": {"$ref": "#/components/schemas/Batch"}},
+        MEDIA_TYPE: {"schema": _STREAM},
+    },
+}
+"""A batch as the body of a request."""
 
 
 def described(document: dict[str, Any]) -> dict[str, Any]:
-    """Add to an OpenAPI document what FastAPI cannot know: the body of a batch, and tokens."""
+    """Add to an OpenAPI document what FastAPI does not read itself: the body of a batch."""
     batch = Batch.model_json_schema(ref_template="#/components/schemas/{model}")
-    parts = document.setdefault("components", {})
-    parts.setdefault("schemas", {}).update(batch.pop("$defs"), Batch=batch)
-    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["components"]["schemas"].update(batch.pop("$defs"), Batch=batch)
     return document

@@ -19,41 +19,34 @@ h2 code { font-size: 20px }
 
 def page_of(document: Mapping[str, Any]) -> str:
     """Return an HTML page that describes every address of a service."""
-    parts = [
-        f"<h1>{escape(document['info']['title'])}</h1>",
-        f"<p>{escape(document['info'].get('description', ''))}</p>",
-        '<p>For programs: <a href="openapi.json">openapi.json</a></p>',
-    ]
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            parts.append(_operation(path, method, operation))
-    parts.append("<h1>Shapes</h1>")
-    for name, shape in document["components"]["schemas"].items():
-        parts.append(f'<h2 id="{escape(name)}"><code>{escape(name)}</code></h2>{_pretty(shape)}')
+    title = escape(document["info"]["title"])
+    operations = "".join(
+        _operation(f"{method.upper()} {path}", operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    )
+    shapes = "".join(
+        f'<h2 id="{escape(name)}"><code>{escape(name)}</code></h2>'
+        f"<pre>{escape(json.dumps(shape, indent=2, ensure_ascii=False))}</pre>"
+        for name, shape in document["components"]["schemas"].items()
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>{escape(document['info']['title'])}</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(parts)}</body></html>"
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>"
+        f"<p>{escape(document['info']['description'])}</p>"
+        '<p>For programs: <a href="openapi.json">openapi.json</a></p>'
+        f"{operations}<h1>Shapes</h1>{shapes}</body></html>"
     )
 
 
-def _operation(path: str, method: str, operation: Mapping[str, Any]) -> str:
+def _operation(title: str, operation: Mapping[str, Any]) -> str:
     rows = "".join(
         f"<tr><td><code>{escape(status)}</code></td><td>{escape(reply['description'])}</td></tr>"
         for status, reply in sorted(operation["responses"].items())
     )
-    takes = ""
-    if "requestBody" in operation:
-        kinds = ", ".join(
-            f"<code>{escape(kind)}</code>" for kind in operation["requestBody"]["content"]
-        )
-        takes = f"<p>Takes {kinds}.</p>"
+    kinds = operation.get("requestBody", {"content": ()})["content"]
+    takes = ", ".join(f"<code>{escape(kind)}</code>" for kind in kinds)
     return (
-        f"<h2><code>{escape(method.upper())} {escape(path)}</code></h2>"
-        f"<p>{escape(operation.get('summary', ''))}</p>"
-        f"<p>{escape(operation.get('description', ''))}</p>{takes}<table>{rows}</table>"
+        f"<h2><code>{escape(title)}</code></h2><p>{escape(operation['summary'])}</p>"
+        f"{takes and f'<p>Takes {takes}.</p>'}<table>{rows}</table>"
     )
-
-
-def _pretty(shape: object) -> str:
-    return f"<pre>{escape(json.dumps(shape, indent=2, ensure_ascii=False))}</pre>"

@@ -27,12 +27,7 @@ def _pyarrow(what: str) -> Any:
 
 
 def read_parquet(path: Path) -> list[Column]:
-    """Read a Parquet file.
-
-    Raises:
-        DataError: The file is damaged, or has columns that are no plain values.
-        MissingExtra: pyarrow is not installed.
-    """
+    """Read a Parquet file."""
     pa = _pyarrow("Reading Parquet")
     with path.open("rb") as file:
         try:
@@ -46,11 +41,6 @@ def read_frame(source: object) -> list[Column]:
     """Read a data frame, an Arrow table, or another object that exports Arrow data.
 
     The index of a pandas data frame is not a column; use reset_index() to make it one.
-
-    Raises:
-        DataError: It cannot be turned into Arrow, or has columns that are no plain values.
-        UsageError: The object does not speak Arrow.
-        MissingExtra: pyarrow is not installed.
     """
     where = f"the {type(source).__name__}"
     is_pandas = type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "iloc")

@@ -56,12 +56,8 @@ class Column:
 
 
 def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Codes:
-    """Return the code of each record.
-
-    Raises:
-        DataError: A value does not fit the attribute; names the column and the first row.
-    """
-    code = _coder(attribute)
+    """Return the code of each record."""
+    code = coder(attribute)
     codes: list[int] = []
     misfit = False
     with localcontext(EXACT):
@@ -75,7 +71,7 @@ def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Co
     return np.array(codes, np.int64)[column.index]
 
 
-def _coder(attribute: Attribute) -> Callable[[str], int]:
+def coder(attribute: Attribute) -> Callable[[str], int]:
     """Return a function from texts to codes; it raises a ValueError or an ArithmeticError."""
     if not isinstance(attribute, Grid) or attribute.kind == "date":
         return attribute.encode

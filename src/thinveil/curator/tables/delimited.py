@@ -31,13 +31,7 @@ _LONGEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a text file is written.
-
-    Args:
-        separator: What stands between two fields; None finds it out.
-        quote: The quotation mark, doubled inside a field; empty where there is none.
-        encoding: The name of the text's encoding. A UTF-8 byte order mark is skipped.
-    """
+    """How a text file is written: three arguments of `load`. A UTF-8 byte order mark is skipped."""
 
     separator: str | None = None
     quote: str = '"'
@@ -95,11 +89,7 @@ class Rows:
 
 
 def read_delimited(path: Path, dialect: Dialect) -> list[Column]:
-    """Read a text file with a header row.
-
-    Raises:
-        DataError: The file cannot be read or is not a table; names the line.
-    """
+    """Read a text file with a header row."""
     try:
         with path.open(encoding=dialect.encoding, newline="") as file:
             sample = _sample(file)
@@ -122,11 +112,7 @@ def read_delimited(path: Path, dialect: Dialect) -> list[Column]:
 
 
 def header_of(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
-    """Return what stands between two fields of a text file, and the names of its columns.
-
-    Raises:
-        DataError: The file is empty, or two columns have one name.
-    """
+    """Return what stands between two fields of a text file, and the names of its columns."""
     with path.open(encoding=dialect.encoding, newline="") as file:
         sample = _sample(file)
     separator = dialect.separator or _find_separator(sample, dialect)
@@ -236,11 +222,7 @@ def _body(stream: Iterator[list[str]], rows: Rows, width: int, path: Path) -> It
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse a table with a column that has no name, or the name of another one.
-
-    Raises:
-        DataError: Names the column.
-    """
+    """Refuse a table with a column that has no name, or the name of another one."""
     seen: set[str] = set()
     for position, name in enumerate(names, start=1):
         if not name.strip():

@@ -94,18 +94,13 @@ def with_roomy_bounds(grid: Grid, codes: Codes) -> Grid:
     low, high = int(present.min()), int(present.max())
     with localcontext(EXACT):
         if grid.kind in ("integer", "decimal"):
-            lower, upper = _outwards(grid, low, high)
+            # One significant digit; zero is always inside.
+            upper = _roomy(grid, high) if high > 0 or low == 0 else 0
+            lower = -_roomy(grid, -low) if low < 0 else 0
         else:
             lower, upper = _whole_years(grid, low, high)
     limit = LIMIT - 1
     return replace(grid, lower=max(lower, -limit), upper=min(upper, limit))
-
-
-def _outwards(grid: Grid, low: int, high: int) -> tuple[int, int]:
-    """Round numbers outwards to one significant digit; zero is always inside."""
-    upper = _roomy(grid, high) if high > 0 or low == 0 else 0
-    lower = -_roomy(grid, -low) if low < 0 else 0
-    return lower, upper
 
 
 def _roomy(grid: Grid, code: int) -> int:

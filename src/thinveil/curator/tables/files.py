@@ -7,8 +7,9 @@ file, a Parquet file and a data frame with the same content become the same tabl
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,12 @@ from thinveil.curator.tables.delimited import Dialect, read_delimited
 from thinveil.curator.tables.inferring import infer
 from thinveil.errors import DataError, UsageError
 from thinveil.language.schema import Schema
+
+_PROBLEMS: Final[Mapping[type[OSError], str]] = {
+    FileNotFoundError: "there is no such file: check the path",
+    IsADirectoryError: "this is a directory: give the path of a file",
+    PermissionError: "no permission to read this file: check its owner",
+}
 
 
 def load(
@@ -58,11 +65,7 @@ def missing_texts(more: Collection[str]) -> frozenset[str]:
 
 
 def read_columns(source: object, dialect: Dialect) -> list[Column]:
-    """Read any source into columns of texts.
-
-    Raises:
-        DataError: The source cannot be read or is not a table.
-    """
+    """Read any source into columns of texts."""
     if not isinstance(source, str | os.PathLike):
         return read_frame(source)
     name = os.fspath(source)
@@ -76,14 +79,9 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")):
             raise DataError(f"{path}: this file is compressed: unpack it first")
         return read_delimited(path, dialect)
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file: check the path") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: this is a directory: give the path of a file") from None
-    except PermissionError:
-        raise DataError(f"{path}: no permission to read this file: check its owner") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        what = _PROBLEMS.get(type(error), f"cannot be read ({error.strerror})")
+        raise DataError(f"{path}: {what}") from None
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -95,11 +93,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) -> Dataset:
-    """Code columns of texts by a schema; columns are matched by name.
-
-    Raises:
-        DataError: A column is missing or not in the schema, or a value does not fit.
-    """
+    """Code columns of texts by a schema; columns are matched by name."""
     check_columns([column.name for column in columns], schema)
     by_name = {column.name: column for column in columns}
     codes = np.empty((len(columns[0].index), len(schema)), np.int64, order="F")
@@ -110,11 +104,7 @@ def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) ->
 
 
 def check_columns(names: Sequence[str], schema: Schema) -> None:
-    """Refuse a table whose columns are not those of the schema, in any order.
-
-    Raises:
-        DataError: A column is missing, or not in the schema.
-    """
+    """Refuse a table whose columns are not those of the schema, in any order."""
     listed = ", ".join(map(repr, names[:50]))
     for attribute in schema:
         if attribute.name not in names:

@@ -14,7 +14,7 @@ import numpy as np
 
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.errors import DataError
-from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Schema
+from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Kind, Schema
 from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
 
 FINEST: Final = 400
@@ -23,16 +23,12 @@ FINEST: Final = 400
 FEW: Final = 5
 """Fewer different texts in a column are no reason for doubt."""
 
-STEPS: Final = ("3600", "60", "1", "0.001", "0.000001")
-"""The steps of times that are tried, in seconds, the coarsest first."""
+TIMES: Final = (86_400 * 10**6, 3600 * 10**6, 60 * 10**6, 10**6, 1000, 1)
+"""The steps of times that are tried, in microseconds; the coarsest is a day."""
 
 
 def infer(columns: Sequence[Column], missing: Collection[str]) -> Schema:
-    """Return the schema that fits the columns, without bounds.
-
-    Raises:
-        DataError: A column of numbers holds an infinity or needs too fine a grid.
-    """
+    """Return the schema that fits the columns, without bounds."""
     return Schema(tuple(infer_attribute(column, missing) for column in columns))
 
 
@@ -82,9 +78,21 @@ def _number(
             f"row {row} of column {column.name!r} has more than {FINEST} decimals: give a "
             'coarser step in a schema file, or kind = "category" there'
         )
-    if finest:
-        return Grid(column.name, "decimal", Decimal((0, (1,), -finest)), missing=gaps)
-    return Grid(column.name, "integer", missing=gaps)
+    return number_grid(column.name, finest, gaps)
+
+
+def number_grid(name: str, places: int, gaps: bool) -> Grid:
+    """Return the grid of numbers with so many decimals."""
+    kind: Kind = "decimal" if places else "integer"
+    return Grid(name, kind, Decimal((0, (1,), -places)), missing=gaps)
+
+
+def time_grid(name: str, fits: Callable[[int], bool], gaps: bool) -> Grid:
+    """Return the coarsest grid of dates or datetimes; a microsecond always fits."""
+    width = next(each for each in TIMES if each == 1 or fits(each))
+    if width == TIMES[0]:
+        return Grid(name, "date", missing=gaps)
+    return Grid(name, "datetime", Decimal(width) / 10**6, missing=gaps)
 
 
 def padded(text: str) -> bool:
@@ -134,13 +142,7 @@ def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
         times = {ticks(text) for text in texts}
     except (ValueError, OverflowError):
         return None
-    if all(tick % 86_400_000_000 == 0 for tick in times):
-        return Grid(name, "date", missing=gaps)
-    for step in map(Decimal, STEPS):
-        width = int(step * 10**6)
-        if all(tick % width == 0 for tick in times):
-            return Grid(name, "datetime", step, missing=gaps)
-    return None
+    return time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps)
 
 
 def doubts(schema: Schema, records: int) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from datetime import date, timedelta
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -64,12 +66,7 @@ _DAYS: Final = 4 * 365
 
 def _pick(weights: tuple[int, ...], draw: int) -> int:
     """Return the choice that a draw falls on, by cumulative weights."""
-    draw %= sum(weights)
-    for choice, weight in enumerate(weights):
-        if draw < weight:
-            return choice
-        draw -= weight
-    raise AssertionError("a draw is below the sum of the weights")
+    return bisect(list(accumulate(weights)), draw % sum(weights))
 
 
 def people(records: int = 2000, seed: int = 2024) -> Dataset:

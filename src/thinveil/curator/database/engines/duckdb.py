@@ -6,14 +6,17 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from thinveil.curator.database.engines.protocol import Arrays, Engine, arrow_table, ibis_backend
-from thinveil.curator.database.engines.sqlite import check_file, unopened
+from thinveil.curator.database.engines.protocol import (
+    Arrays,
+    Engine,
+    arrow_table,
+    ibis_backend,
+    opening_file,
+)
 from thinveil.language.queries import Codes
 
 
@@ -32,31 +35,23 @@ class DuckDB(Engine):
             folder = tempfile.mkdtemp(prefix="thinveil-")
             self._forget = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             quoted = folder.replace("'", "''")
-            self._connection.execute(f"SET memory_limit = '{memory_limit()}'")
-            self._connection.execute(f"SET temp_directory = '{quoted}'")
+            self.run(f"SET memory_limit = '{memory_limit()}'", f"SET temp_directory = '{quoted}'")
 
     @staticmethod
     def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
         """Open a file to read it."""
         module = ibis_backend("duckdb", "duckdb")
-        check_file(Path(rest), where)
-        try:
+        with opening_file(rest, where):
             return module.connect(rest, read_only=True), True
-        except Exception as error:
-            raise unopened(where, error) from None
 
-    def upload(self, name: str, columns: Arrays) -> None:
+    def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Show DuckDB the arrays where they are."""
         self._connection.register(name, arrow_table(columns))
-
-    def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
-        """Create a temporary table; DuckDB needs no index on it."""
-        self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}")
 
     def drop(self, name: str) -> None:
         """Drop a temporary table or forget an array."""
         self._connection.unregister(name)
-        self._connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+        super().drop(name)
 
     def codes(self, statement: str, width: int) -> Codes:
         """Fetch columns as arrays."""
@@ -68,11 +63,6 @@ class DuckDB(Engine):
         super().close()
         if self._owned:
             self._forget()
-
-
-def in_memory() -> Any:
-    """Return a database without a file of its own."""
-    return ibis_backend("duckdb", "duckdb").connect()
 
 
 def memory_limit() -> str:

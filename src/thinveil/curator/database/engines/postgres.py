@@ -14,9 +14,9 @@ from thinveil.curator.database.engines.protocol import (
     ibis_backend,
     listed_types,
     plain_rows,
+    told,
     type_of,
 )
-from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 
 _BINARY: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -32,24 +32,17 @@ class PostgreSQL(Engine):
     schemes = ("postgres", "postgresql")
     settings: ClassVar = {"TimeZone": "UTC", "DateStyle": "ISO", "jit": "off"}
     not_numbers = frozenset({"float", "decimal"})
-
-    def __init__(self, backend: Any, *, owned: bool) -> None:
-        super().__init__(backend, owned=owned)
-        self._sent: set[str] = set()
+    temporary = "pg_temp"
 
     @staticmethod
     def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
         """Connect as psql would: sockets, services and options of the address work."""
         module = ibis_backend("postgres", "psycopg", "postgres")
-        try:
+        advice = "check host, port, user, password and the database's name, and that the server is"
+        with told(f"{where}: no connection", f"{advice} running"):
             import psycopg
 
             return module.from_connection(psycopg.connect(f"postgresql://{rest}")), True
-        except Exception as error:
-            raise DataError(
-                f"{where}: no connection ({type(error).__name__}): check host, port, user, "
-                "password and the database's name, and that the server is running"
-            ) from None
 
     def table(self, name: str | None, where: str) -> Any:
         """Split schema.table, unless there is a table whose name has the dot in it."""
@@ -62,19 +55,11 @@ class PostgreSQL(Engine):
         """Go by the database's own type, which is exact; Ibis takes it for whole seconds."""
         return (moment.epoch_seconds() * 10**6).cast("decimal(38, 0)").cast("int64")
 
-    def change(self, name: str, value: str) -> str:
-        """Change a setting and return what it was."""
-        ((before,),) = self.rows(f"SELECT current_setting('{name}')")
-        self._run(f"SET {name} = '{value}'")
-        return str(before)
-
-    def upload(self, name: str, columns: Arrays) -> None:
+    def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Copy all rows into a temporary table."""
+        made = f"CREATE TEMPORARY TABLE {name} ({listed_types(columns)})"
         with self._connection.transaction(), self._connection.cursor() as cursor:
-            if name in self._sent:
-                cursor.execute(f"TRUNCATE pg_temp.{name}")
-            else:
-                cursor.execute(f"CREATE TEMPORARY TABLE {name} ({listed_types(columns)})")
+            cursor.execute(f"TRUNCATE pg_temp.{name}" if again else made)
             if any(type_of(values) == "TEXT" for values in columns.values()):
                 with cursor.copy(f"COPY pg_temp.{name} FROM STDIN") as copy:
                     for row in plain_rows(columns):
@@ -82,20 +67,14 @@ class PostgreSQL(Engine):
             else:
                 with cursor.copy(f"COPY pg_temp.{name} FROM STDIN (FORMAT BINARY)") as copy:
                     copy.write(_packed(list(columns.values())))
-        self._sent.add(name)
 
     def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Create a temporary table, its index, and the statistics that choose the index."""
-        statements = [f"CREATE TEMPORARY TABLE {name} AS {_whole(statement, columns)}"]
-        if index:
-            keys = ", ".join(index[:_MOST_KEYS])
-            statements += [f"CREATE INDEX ON pg_temp.{name} ({keys})", f"ANALYZE pg_temp.{name}"]
-        self._run(*statements)
-
-    def drop(self, name: str) -> None:
-        """Drop a temporary table."""
-        self._sent.discard(name)
-        self._run(f"DROP TABLE IF EXISTS pg_temp.{name}")
+        with self._connection.transaction():
+            super().keep(name, columns, _whole(statement, columns), index)
+            if index:
+                keys = ", ".join(index[:_MOST_KEYS])
+                self.run(f"CREATE INDEX ON pg_temp.{name} ({keys})", f"ANALYZE pg_temp.{name}")
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the few rows that a statement selects."""
@@ -116,10 +95,10 @@ class PostgreSQL(Engine):
         data = b"".join(bytes(pack) for (pack,) in found)
         return np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, width)
 
-    def _run(self, *statements: str) -> None:
-        with self._connection.transaction(), self._connection.cursor() as cursor:
-            for each in statements:
-                cursor.execute(each)
+    def run(self, *statements: str) -> None:
+        """Run statements together, or none of them."""
+        with self._connection.transaction():
+            super().run(*statements)
 
 
 def _whole(statement: str, columns: Sequence[str]) -> str:

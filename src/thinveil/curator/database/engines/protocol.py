@@ -7,8 +7,10 @@ a line of the table in `engines/__init__.py`.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -19,14 +21,20 @@ Arrays = Mapping[str, Codes | Sequence[str]]
 """The columns of a small table to be sent: codes or texts."""
 
 
+class _Lazy:
+    """A library that is imported when it is first asked for something, not before."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("ibis"), name)
+
+
+ibis: Final[Any] = _Lazy()
+
+
 class Engine(Protocol):
     """One kind of database, with what most have in common. Conforms: what `ENGINES` lists.
 
     Names of tables and columns given here are the session's own and need no quoting.
-
-    Args:
-        backend: The connection, as Ibis knows it.
-        owned: Whether it was opened here, and is closed in the end.
     """
 
     name: ClassVar[str]
@@ -43,6 +51,8 @@ class Engine(Protocol):
     """Whether a column holds what its type says."""
     not_numbers: ClassVar[frozenset[str]] = frozenset({"float"})
     """The kinds of columns that can hold a NaN."""
+    temporary: ClassVar[str] = "temp"
+    """The schema that temporary tables are in."""
     _backend: Any
     _connection: Any
     _owned: bool
@@ -55,10 +65,7 @@ class Engine(Protocol):
     def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
         """Open an address; return the connection as Ibis knows it, and whether it is ours.
 
-        Args:
-            address: The whole address.
-            rest: What stands behind its scheme.
-            where: What messages call it.
+        `rest` is what stands behind the address's scheme, `where` what messages call it.
         """
         ...
 
@@ -77,20 +84,25 @@ class Engine(Protocol):
     def change(self, name: str, value: str) -> str:
         """Change a setting and return what it was."""
         ((before,),) = self.rows(f"SELECT current_setting('{name}')")
-        self._connection.execute(f"SET {name} = '{value}'")
+        self.run(f"SET {name} = '{value}'")
         return str(before)
 
-    def upload(self, name: str, columns: Arrays) -> None:
-        """Send a small table; one of the same name and columns is replaced."""
+    def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
+        """Send a small table, again instead of one of the same name and columns."""
         ...
 
     def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Store whole numbers that a statement selects in a temporary table, to be looked up."""
-        ...
+        self.run(f"CREATE TEMPORARY TABLE {name} AS {statement}")
 
     def drop(self, name: str) -> None:
         """Take a temporary table away."""
-        ...
+        self.run(f"DROP TABLE IF EXISTS {self.temporary}.{name}")
+
+    def run(self, *statements: str) -> None:
+        """Run statements that select nothing."""
+        for each in statements:
+            self._connection.execute(each)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the few rows that a statement selects."""
@@ -106,43 +118,47 @@ class Engine(Protocol):
             self._connection.close()
 
 
-def ibis_backend(name: str, driver: str, extra: str = "databases") -> Any:
-    """Import one of Ibis' backends where it is needed, not before.
+@contextmanager
+def told(what: str, advice: str) -> Iterator[None]:
+    """Say in our own words what a driver could not do: its words may quote values."""
+    try:
+        yield
+    except ThinveilError:
+        raise
+    except Exception as error:
+        raise DataError(f"{what} ({type(error).__name__}): {advice}") from None
 
-    Raises:
-        MissingExtra: It or its driver is not installed.
-    """
+
+@contextmanager
+def opening_file(path: str, where: str) -> Iterator[None]:
+    """Open a file as a database inside, or say that there is none or that it cannot be done."""
+    if not Path(path).is_file():
+        raise DataError(f"{where}: there is no such file: check the path")
+    advice = "see that it is such a database, that nobody else is writing to it, and that you may"
+    with told(f"{where}: cannot be opened", f"{advice} read it"):
+        yield
+
+
+def ibis_backend(name: str, driver: str, extra: str = "databases") -> Any:
+    """Import one of Ibis' backends where it is needed, not before."""
     if importlib.util.find_spec(driver) is None:
         raise MissingExtra(f"A table in {name}", extra)
     try:
-        import ibis
-
         return getattr(ibis, name)
     except (ImportError, AttributeError):
         raise MissingExtra("A table in a database", "databases") from None
 
 
 def found_table(backend: Any, table: str | None, schema: str | None, where: str) -> Any:
-    """Return a table of a database by its name, or the only one that there is.
-
-    Raises:
-        DataError: There is no such table, or the tables cannot be listed.
-        UsageError: There are several, and none is named.
-    """
+    """Return a table of a database by its name, or the only one that there is."""
     inside = {"database": schema} if schema else {}
-    try:
+    advice = "check that this is such a database and that you may read it"
+    with told(f"{where}: its tables cannot be listed", advice):
         names = sorted(backend.list_tables(**inside))
         if table is None and len(names) == 1:
             table = names[0]
         if table is not None and table in names:
             return backend.table(table, **inside)
-    except ThinveilError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"{where}: its tables cannot be listed ({type(error).__name__}): check that this is "
-            "such a database and that you may read it"
-        ) from None
     more = f" and {len(names) - 30} more" if len(names) > 30 else ""
     listed = ", ".join(map(repr, names[:30])) + more
     there = f"its tables are {listed}" if names else "it has no tables"
@@ -153,7 +169,6 @@ def found_table(backend: Any, table: str | None, schema: str | None, where: str)
 
 def builtin(name: str, moment: Any) -> Any:
     """Call a function of the database's own that turns a time into a whole number."""
-    import ibis
 
     def function(at): ...  # type: ignore[no-untyped-def]
 

@@ -19,8 +19,8 @@ from thinveil.curator.database.engines.protocol import (
     arrow_table,
     builtin,
     ibis_backend,
+    told,
 )
-from thinveil.errors import DataError, ThinveilError
 from thinveil.language.queries import Codes
 
 
@@ -41,29 +41,19 @@ class Spark(Engine):
     def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
         """Join the session that is there, or start one; only that is stopped in the end."""
         module = ibis_backend("pyspark", "pyspark", "spark")
-        try:
+        advice = "see that Java is installed and that the cluster can be reached"
+        with told(f"{where}: no Spark session", advice):
             from pyspark.sql import SparkSession
 
             owned = SparkSession.getActiveSession() is None
             return module.connect(_spark_session(SparkSession, address, rest)), owned
-        except Exception as error:
-            raise DataError(
-                f"{where}: no Spark session ({type(error).__name__}): see that Java is "
-                "installed and that the cluster can be reached"
-            ) from None
 
     def table(self, name: str | None, where: str) -> Any:
         """Return a table of the catalogue, or Parquet files by their path."""
         if name is None or not ("/" in name or name.lower().endswith((".parquet", ".pq"))):
             return super().table(name, where)
-        try:
+        with told(f"{where}: {name!r} cannot be read", "check the path"):
             return self._backend.read_parquet(name)
-        except ThinveilError:
-            raise
-        except Exception as error:
-            raise DataError(
-                f"{where}: {name!r} cannot be read ({type(error).__name__}): check the path"
-            ) from None
 
     def micros(self, moment: Any) -> Any:
         """Return microseconds since 1970, as an expression."""
@@ -75,7 +65,7 @@ class Spark(Engine):
         self._session.conf.set(name, value)
         return str(before)
 
-    def upload(self, name: str, columns: Arrays) -> None:
+    def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Make a data frame of the arrays and name it."""
         with _open_sockets():
             self._session.createDataFrame(arrow_table(columns)).createOrReplaceTempView(name)
