@@ -14,7 +14,6 @@ from thinveil.curator.service.analysts import (
     Bucket,
     analyst_named,
     budget_of,
-    name_of,
     new_token,
     who_has,
 )
@@ -368,7 +367,7 @@ def test_analysts_as_people_write_them():
         with pytest.raises(UsageError):
             analyst_named(wrong)
     with pytest.raises(UsageError):
-        name_of("a\nb")
+        analyst_named("a\nb=1")
 
 
 def test_a_bucket_lets_a_burst_through_and_then_the_rate():

@@ -16,19 +16,12 @@ from thinveil.language.queries import Codes, Flags, Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """What the cache knows about the questions of one batch.
-
-    Args:
-        keys: The keys of the questions.
-        known: For each question, whether it was answered before.
-        value: The answer, where it is known.
-        first: For each question, the first one in the batch with the same key.
-    """
+    """What the cache knows about the questions of one batch."""
 
     keys: Keys
-    known: Flags
-    value: Floats
-    first: Codes
+    known: Flags  # whether each question was answered before
+    value: Floats  # the answer, where it is known
+    first: Codes  # for each question, the first one in the batch with the same key
 
     @property
     def fresh(self) -> Codes:

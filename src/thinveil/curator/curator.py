@@ -27,19 +27,12 @@ from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """The answers to a batch, and what is to be recorded with them.
-
-    Args:
-        values: All answers in order.
-        cost: What was charged for them.
-        keys: The keys of questions whose answer shall be given again, where that is a policy.
-        firsts: The answers to these questions.
-    """
+    """The answers to a batch, and what is to be recorded with them."""
 
     values: Floats
     cost: Fraction
-    keys: Keys | None = None
-    firsts: Floats | None = None
+    keys: Keys | None = None  # of questions whose answer shall be given again, by a policy
+    firsts: Floats | None = None  # the answers to these questions
 
 
 _Found = tuple[Looked | None, QueryBatch | None, Event]

@@ -65,11 +65,7 @@ class NoiseStream:
 
 
 def opendp() -> Any:
-    """Return the OpenDP library.
-
-    Raises:
-        MissingExtra: It is not installed.
-    """
+    """Return the OpenDP library, or say how to get it."""
     try:
         import opendp.prelude as dp
     except ImportError:

@@ -1,13 +1,12 @@
 """What was spent, as a list of events that only grows.
 
-A sum is derived from the events, never stored as the truth. Sums are exact: an epsilon
-given as one number is read as its shortest decimal (1e-10 is exactly one ten-billionth),
-a column of epsilons is added up as exact binary fractions.
+Sums are of the events alone, each added once, and exact: an epsilon given as one number is read as
+its shortest decimal (1e-10 is exactly one ten-billionth), a column of epsilons is added up as exact
+binary fractions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -80,11 +79,6 @@ class PostProcessing:
 Event = Spend | PostProcessing
 
 
-def compose(events: Iterable[Event]) -> Fraction:
-    """Return the claimed loss of all events together: sequential composition adds up."""
-    return sum((event.cost for event in events), Fraction(0))
-
-
 class Ledger:
     """An append-only list of events, with an optional cap on their composed loss.
 
@@ -99,8 +93,7 @@ class Ledger:
             raise BudgetError("the cap must be above zero")
         self.cap = cap
         self._events: list[Event] = []
-        self._summed = 0
-        self._sum = self._deltas = Fraction(0)
+        self._spent = self._delta = Fraction(0)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -109,18 +102,13 @@ class Ledger:
 
     @property
     def spent(self) -> Fraction:
-        """The composed loss of all events (each one is added up once)."""
-        if self._summed < len(self._events):
-            fresh = self._events[self._summed :]
-            self._sum += compose(fresh)
-            self._deltas += sum((event.delta for event in fresh), Fraction(0))
-            self._summed = len(self._events)
-        return self._sum
+        """The claimed loss of all events together: sequential composition adds up."""
+        return self._spent
 
     @property
     def delta(self) -> Fraction:
         """The delta of all events: it adds up as their losses do."""
-        return self._deltas if self.spent else Fraction(0)
+        return self._delta
 
     def admit(self, event: Event) -> None:
         """Refuse an event that would pass the cap; record nothing.
@@ -146,3 +134,5 @@ class Ledger:
     def record(self, event: Event) -> None:
         """Record an event that was admitted before."""
         self._events.append(event)
+        self._spent += event.cost
+        self._delta += event.delta

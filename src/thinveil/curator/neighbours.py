@@ -14,22 +14,14 @@ class Neighbour:
     """A table with one record replaced, held as what changes in the counts.
 
     Nothing is copied or indexed anew, so thousands of neighbours cost next to nothing.
-
-    Args:
-        schema: What is public about the columns.
-        records: How many records the table has; a neighbour has as many.
-        whole: What counts the records of the table itself.
-        taken: The record that goes, as codes in a table of one row.
-        given: The record that comes instead; the table itself if it is the same.
-        mark: A name that tells this neighbour from others.
     """
 
     schema: Schema
     records: int
-    whole: Counter
-    taken: Codes
-    given: Codes
-    mark: str
+    whole: Counter  # of the table itself
+    taken: Codes  # the record that goes, as a table of one row
+    given: Codes  # the record that comes instead; the table itself if it is the same
+    mark: str  # tells this neighbour from others
 
     def digest(self) -> str:
         """Return the name that tells this neighbour from others."""

@@ -6,13 +6,13 @@ import re
 import secrets
 import tempfile
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from thinveil.curator.counting.keeping import Kept
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
 from thinveil.curator.tables.people import people
@@ -132,7 +132,7 @@ class Tables:
     """
 
     own: Table | None = None
-    _opened: OrderedDict[str, Table] = field(default_factory=OrderedDict)
+    _opened: Kept[Table] = field(default_factory=lambda: Kept(KEPT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, content: bytes, name: str) -> str:
@@ -140,9 +140,7 @@ class Tables:
         table = from_file(content, name)
         key = f"file-{secrets.token_hex(8)}"
         with self._lock:
-            self._opened[key] = table
-            while len(self._opened) > KEPT:
-                self._opened.popitem(last=False)
+            self._opened.get_or(key, lambda: table)
         return key
 
     def __getitem__(self, name: str) -> Table:
@@ -157,7 +155,8 @@ class Tables:
         if name == OWN and self.own is not None:
             return self.own
         with self._lock:
-            if name in self._opened:
-                self._opened.move_to_end(name)
-                return self._opened[name]
-        raise UsageError("this table is not known here any more: open the file again")
+            return self._opened.get_or(name, _gone)
+
+
+def _gone() -> Table:
+    raise UsageError("this table is not known here any more: open the file again")

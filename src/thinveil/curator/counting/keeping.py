@@ -12,10 +12,8 @@ T = TypeVar("T")
 class Kept(Generic[T]):
     """Keeps so many results.
 
-    Args:
-        most: How many.
-        drop: What has to be done with one that goes. Where it is given, nothing goes before
-            `trim` says so, since a statement under way may need several.
+    `drop` is what has to be done with one that goes. Where it is given, nothing goes before `trim`
+    says so, since a statement under way may need several.
     """
 
     def __init__(self, most: int, drop: Callable[[T], object] | None = None) -> None:

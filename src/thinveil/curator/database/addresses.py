@@ -11,6 +11,7 @@ from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.database.engines.protocol import ibis_backend, told
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.delimited import Dialect, header_of
+from thinveil.curator.tables.files import first_bytes
 from thinveil.errors import DataError, UsageError
 
 _ADDRESS: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://(.*)", re.I | re.S)
@@ -82,8 +83,7 @@ def _parquet(path: str) -> list[str]:
             )
         return sorted(found)
     if at.is_file():
-        with at.open("rb") as file:
-            return [path] if file.read(4) == b"PAR1" else []
+        return [path] if first_bytes(at) == b"PAR1" else []
     found = sorted(glob.glob(path, recursive=True))
     if not found:
         raise DataError(f"{path}: there is no such file: check the path")

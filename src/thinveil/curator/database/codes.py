@@ -35,9 +35,11 @@ def infer_fields(
     session: Session, table: Any, fields: Sequence[Field], missing: Collection[str]
 ) -> tuple[Schema, dict[str, list[str]]]:
     """Return the schema that fits the columns, without bounds, and the distinct texts read."""
-    tests: dict[str, Any] = {}
-    for place, field in enumerate(fields):
-        tests |= {f"t{place}_{key}": each for key, each in _tests(field).items()}
+    tests = {
+        f"t{place}_{key}": each
+        for place, field in enumerate(fields)
+        for key, each in _tests(field).items()
+    }
     found = counts_of(session, table, tests)
     if not found["records"]:
         raise DataError("the table has no records: give one with at least one row of data")

@@ -49,14 +49,10 @@ class DatabaseCounter:
         self._one_at_a_time = Lock()
         self._last = b""
         self._shapes: Kept[tuple[list[Shape], Codes]] = Kept(1)
-        self._apart: Kept[bool] = Kept(1)
+        self._kept_apart: Kept[bool] = Kept(1)
 
     def count(self, batch: QueryBatch) -> Codes:
-        """Return, for each question, how many records lie in its boxes.
-
-        Raises:
-            TargetError: The database failed.
-        """
+        """Return, for each question, how many records lie in its boxes."""
         with self._one_at_a_time, counting(self._where):
             return batch.total(self._boxes(batch))
 
@@ -77,7 +73,7 @@ class DatabaseCounter:
             return inside
         asked = _Asked(some, batch.cell[some], narrow[some], low[some], high[some])
         again, self._last = self._last == cells.digest, cells.digest
-        if again and cells.columns and self._lie_apart(cells) and (narrow[some] != WHOLE).all():
+        if again and cells.columns and self._apart(cells) and (narrow[some] != WHOLE).all():
             branches = self._by_number(cells, asked)
         else:
             branches = self._by_value(cells, asked)
@@ -172,8 +168,14 @@ class DatabaseCounter:
     def _shapes_of(self, cells: Cells) -> tuple[list[Shape], Codes]:
         return self._shapes.get_or(cells.digest, partial(shapes_in_sql, cells))
 
-    def _lie_apart(self, cells: Cells) -> bool:
-        return self._apart.get_or(cells.digest, partial(_lie_apart, cells))
+    def _apart(self, cells: Cells) -> bool:
+        """Tell whether no record can lie in two of the cells."""
+
+        def make() -> bool:
+            kinds = cells.kinds()
+            return bool(kinds.exact and len(np.unique(kinds.number)) == len(cells))
+
+        return self._kept_apart.get_or(cells.digest, make)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,12 +277,6 @@ def shapes_in_sql(cells: Cells) -> tuple[list[Shape], Codes]:
         same = (width == width[:1]).all(axis=0)
         shapes, which = shapes_of(cells.columns, np.where(same, width, RANGE))
     return shapes, which
-
-
-def _lie_apart(cells: Cells) -> bool:
-    """Tell whether no record can lie in two of the cells."""
-    kinds = cells.kinds()
-    return bool(kinds.exact and len(np.unique(kinds.number)) == len(cells))
 
 
 def _digit(code: Any, width: int) -> Any:

@@ -22,27 +22,16 @@ Class = Literal["integer", "decimal", "float", "text", "date", "time"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of the database.
-
-    Args:
-        name: Its name.
-        kind: How its values are coded.
-        value: Its values, as an expression; times are microseconds since 1970.
-        gap: Whether a value is missing, as an expression.
-        sound: Whether a value is one that can be coded at all, where that is in doubt.
-        text: Its values as texts, where they can be written the same everywhere.
-        single: Whether it holds floats of four bytes.
-        places: The most decimals that its type has.
-    """
+    """A column of the database, as expressions."""
 
     name: str
-    kind: Class
-    value: Any
-    gap: Any
-    sound: Any = None
-    text: Any = None
-    single: bool = False
-    places: int = PLACES
+    kind: Class  # how its values are coded
+    value: Any  # times are microseconds since 1970
+    gap: Any  # whether a value is missing
+    sound: Any = None  # whether a value is one that can be coded at all, where that is in doubt
+    text: Any = None  # its values as texts, where they can be written the same everywhere
+    single: bool = False  # whether it holds floats of four bytes
+    places: int = PLACES  # the most decimals that its type has
 
 
 def fields_of(

@@ -18,11 +18,9 @@ from thinveil.language.queries import Codes
 
 
 class Session:
-    """A connection with what this project keeps in it.
+    """A connection, as Ibis knows it, with what this project keeps in it.
 
-    Args:
-        backend: The connection, as Ibis knows it.
-        owned: Whether the connection is closed with the session.
+    A connection that is owned is closed with the session.
     """
 
     def __init__(self, backend: Any, *, owned: bool = False) -> None:

@@ -15,7 +15,7 @@ from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.fields import counts_of, fields_of
 from thinveil.curator.database.session import Session, opening
-from thinveil.curator.tables.coding import UNLISTED, on_grid
+from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import Dialect, check_names
 from thinveil.curator.tables.files import check_columns, missing_texts
@@ -23,6 +23,10 @@ from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
 
+_OUTSIDE: Final = (
+    "lie outside the bounds of the schema: widen the bounds of this attribute, or use a coarser "
+    "step"
+)
 _PRIME: Final = 2**31 - 1
 _OTHER: Final = 65_521
 _MIXERS: Final = ((48_271, 11), (1_583_458_089, 7_919))
@@ -161,35 +165,26 @@ def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
         code = codes[f"c{place}"]
         lower, upper = bounds_of(attribute)
         tests[f"misfit{place}"] = code.isnull()
-        tests[f"gap{place}"] = code == GAP
+        if not attribute.missing:
+            tests[f"gap{place}"] = code == GAP
         tests[f"outside{place}"] = (code != GAP) & ~code.between(lower, upper)
     found = counts_of(session, codes, tests)
     if not found["records"]:
         raise DataError(f"{where}: the table has no records: give at least one row of data")
     for place, attribute in enumerate(schema):
-        misfit, gap, outside = (found[f"{key}{place}"] for key in ("misfit", "gap", "outside"))
-        if misfit:
-            raise DataError(_misfit(attribute, misfit))
-        if gap and not attribute.missing:
-            raise DataError(
-                f"{gap:,} rows of column {attribute.name!r} have no value, and the schema allows "
-                "none to be missing: set missing = true for this attribute in the schema"
-            )
-        if outside:
-            raise DataError(
-                f"{outside:,} rows of column {attribute.name!r} lie outside the bounds of the "
-                "schema: widen the bounds of this attribute, or use a coarser step"
-            )
+        said = {"misfit": _misfit(attribute), "gap": f"have {NO_VALUE}", "outside": _OUTSIDE}
+        for test, what in said.items():
+            if rows := found.get(f"{test}{place}"):
+                raise DataError(f"{rows:,} rows of column {attribute.name!r} {what}")
     return found["records"]
 
 
-def _misfit(attribute: Attribute, rows: int) -> str:
-    where = f"{rows:,} rows of column {attribute.name!r}"
+def _misfit(attribute: Attribute) -> str:
     if not isinstance(attribute, Grid):
-        return f"{where} hold {UNLISTED}"
+        return f"hold {UNLISTED}"
     return (
-        f"{where} are not {on_grid(attribute)}, or are too large for it: correct the rows, or "
-        "change kind or step in the schema"
+        f"are not {on_grid(attribute)}, or are too large for it: correct the rows, or change kind "
+        "or step in the schema"
     )
 
 

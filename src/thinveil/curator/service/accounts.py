@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from thinveil.errors import BudgetError, KeyTaken, QueryError, UsageError
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import NO_POLICIES, Policies
-from thinveil.language.queries import QueryBatch
 from thinveil.language.wire.facts import facts_to_plain
 from thinveil.language.wire.json import Asked, Reply, content_digest
 
@@ -44,6 +44,11 @@ class Statement:
         """What may still be spent."""
         return self.budget - self.spent
 
+    def after(self, drawn: Release) -> Statement:
+        """Return how it stands after a batch was answered."""
+        spent, answers = self.spent + drawn.cost, self.answers + len(drawn.values)
+        return Statement(self.budget, spent, self.batches + 1, answers)
+
     def to_plain(self) -> dict[str, Any]:
         """Return the figures for JSON, rounded and exact."""
         figures = {"budget": self.budget, "spent": self.spent, "left": self.left}
@@ -55,35 +60,8 @@ class Statement:
         }
 
 
-class Account:
-    """One analyst's curator, and what it remembers, as the ledger says."""
-
-    def __init__(self, analyst: Analyst, curator: Curator, ledger: LedgerFile) -> None:
-        self._curator = curator
-        batches, answers, spent = ledger.totals(analyst)
-        self.statement = Statement(analyst.budget, spent, batches, answers)
-        if answers:
-            law = curator.facts.claim.noise
-            delta = Fraction(0) if law is None else law.deltas(answers, spent)
-            curator.restore(answers, [Spend(answers, spent, delta)])
-        for keys, firsts in ledger.remembered(analyst):
-            curator.remember(keys, firsts)
-
-    def answer(self, batch: QueryBatch) -> Release:
-        """Draw and charge the answers to a batch, or refuse it whole, as `Curator.release` does."""
-        drawn, now = self._curator.release(batch), self.statement
-        self.statement = Statement(
-            now.budget, now.spent + drawn.cost, now.batches + 1, now.answers + batch.queries
-        )
-        return replace(drawn, values=drawn.values + 0.0)  # no zero with a sign
-
-
 class Accounts:
-    """Everything behind the door of a service; `ledger` is where its file is, or is to be.
-
-    Raises:
-        LedgerError: The file cannot be used, is in use, or belongs to something else.
-    """
+    """Everything behind the door of a service; `ledger` is where its file is, or is to be."""
 
     def __init__(
         self, table: Held, claim: Claim, ledger: Path, policies: Policies = NO_POLICIES
@@ -91,9 +69,16 @@ class Accounts:
         self.facts = PublicFacts(table.records, table.schema, claim, policies)
         public = json.dumps(facts_to_plain(self.facts), sort_keys=True)
         self.ledger = LedgerFile(ledger, f"{table.digest()} {public}")
-        self._table, self._counter = table, table.counter()
+        self._curator = partial(
+            Curator,
+            table,
+            claim,
+            counter=table.counter(),
+            policies=policies,
+            words=SystemEntropy(),
+        )
         self._lock = threading.Lock()
-        self._accounts: dict[int, Account] = {}
+        self._accounts: dict[int, tuple[Curator, Statement]] = {}
         self.recording = True  # whether the ledger took what was last to be recorded
         self.analysts: tuple[Analyst, ...] = ()
         self._reload()
@@ -140,29 +125,32 @@ class Accounts:
         digest = content_digest(asked.batch)
         with self._lock:
             self._mend()
-            account = self._accounts[analyst.number]
+            curator, now = self._accounts[analyst.number]
             if (found := self.ledger.find(analyst, asked.key)) is not None:
                 before, drawn = found
                 if before != digest:
                     raise KeyTaken(
                         f"another batch was answered under the key {asked.key}: choose a new one"
                     )
-                return _reply(asked.key, drawn, account, again=True)
+                return _reply(asked.key, drawn, now, again=True)
             try:
-                drawn = account.answer(asked.batch)
+                drawn = curator.release(asked.batch)
+                drawn = replace(drawn, values=drawn.values + 0.0)  # no zero with a sign
                 self.ledger.record(analyst, asked.key, digest, drawn)
+                now = now.after(drawn)
+                self._accounts[analyst.number] = curator, now
             except (QueryError, BudgetError):
                 raise  # refused before anything changed
             except BaseException:
                 self.recording = False
                 raise
-            return _reply(asked.key, drawn, account, again=False)
+            return _reply(asked.key, drawn, now, again=False)
 
     def statement(self, analyst: Analyst) -> Statement:
         """Tell how an analyst's account stands."""
         with self._lock:
             self._mend()
-            return self._accounts[analyst.number].statement
+            return self._accounts[analyst.number][1]
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -178,21 +166,20 @@ class Accounts:
 
     def _reload(self) -> None:
         self.analysts = tuple(self.ledger.analysts())
-        self._accounts = {
-            analyst.number: Account(analyst, self._curator(analyst), self.ledger)
-            for analyst in self.analysts
-        }
+        self._accounts = {each.number: self._account(each) for each in self.analysts}
 
-    def _curator(self, analyst: Analyst) -> Curator:
-        return Curator(
-            self._table,
-            self.facts.claim,
-            cap=analyst.budget,
-            counter=self._counter,
-            policies=self.facts.policies,
-            words=SystemEntropy(),
-        )
+    def _account(self, analyst: Analyst) -> tuple[Curator, Statement]:
+        """Return an analyst's curator and how the account stands, as the ledger says."""
+        curator = self._curator(cap=analyst.budget)
+        batches, answers, spent = self.ledger.totals(analyst)
+        if answers:
+            law = self.facts.claim.noise
+            delta = Fraction(0) if law is None else law.deltas(answers, spent)
+            curator.restore(answers, [Spend(answers, spent, delta)])
+        for keys, firsts in self.ledger.remembered(analyst):
+            curator.remember(keys, firsts)
+        return curator, Statement(analyst.budget, spent, batches, answers)
 
 
-def _reply(key: str, drawn: Release, account: Account, *, again: bool) -> Reply:
-    return Reply(key, drawn.values, str(drawn.cost), str(account.statement.left), again)
+def _reply(key: str, drawn: Release, now: Statement, *, again: bool) -> Reply:
+    return Reply(key, drawn.values, str(drawn.cost), str(now.left), again)

@@ -24,19 +24,12 @@ _MOST_DIGITS: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Analyst:
-    """Somebody who may ask, up to a budget.
+    """Somebody who may ask, up to a budget."""
 
-    Args:
-        number: The place in the ledger.
-        name: What logs and the operator call them.
-        seal: The hash of their token.
-        budget: The claimed loss that all their answers together may reach.
-    """
-
-    number: int
-    name: str
-    seal: bytes = field(repr=False)
-    budget: Fraction
+    number: int  # the place in the ledger
+    name: str  # what logs and the operator call them
+    seal: bytes = field(repr=False)  # the hash of their token
+    budget: Fraction  # the claimed loss that all their answers together may reach
 
 
 def new_token() -> str:
@@ -51,11 +44,9 @@ def seal_of(token: str) -> bytes:
 
 def who_has(token: str, analysts: Iterable[Analyst]) -> Analyst | None:
     """Return the analyst with this token; it takes equally long whoever that is."""
-    seal, found = seal_of(token), None
-    for analyst in analysts:
-        if hmac.compare_digest(seal, analyst.seal):
-            found = analyst
-    return found
+    seal = seal_of(token)
+    found = [each for each in analysts if hmac.compare_digest(seal, each.seal)]
+    return found[0] if found else None
 
 
 def analyst_named(text: str) -> tuple[str, Fraction]:
@@ -67,16 +58,11 @@ def analyst_named(text: str) -> tuple[str, Fraction]:
     name, equals, budget = text.partition("=")
     if not equals:
         raise UsageError(f"--analyst {text}: write NAME=BUDGET, such as ada=0.5")
-    return name_of(name), budget_of(budget, f"--analyst {name}")
-
-
-def name_of(text: str) -> str:
-    """Return an analyst's name, or say what is wrong with it."""
-    if not _NAME.fullmatch(text):
+    if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{text!r} cannot be an analyst's name: use 1 to 64 letters, digits and _ . @ -"
+            f"{name!r} cannot be an analyst's name: use 1 to 64 letters, digits and _ . @ -"
         )
-    return text
+    return name, budget_of(budget, f"--analyst {name}")
 
 
 def budget_of(text: str, what: str) -> Fraction:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import Analyst, Bucket, who_has
-from thinveil.curator.service.page import page_of
 from thinveil.curator.service.refusals import KINDS, Refusal, refusal_of
 from thinveil.errors import BudgetSpent, LedgerError, MissingExtra, ThinveilError
 from thinveil.language.wire import arrow as wire_arrow
@@ -50,21 +49,13 @@ _DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much a service takes.
+    """How much a service takes."""
 
-    Args:
-        largest_batch: The most answers to one batch.
-        largest_body: The most bytes of one request.
-        rate: Requests a second, for each analyst.
-        waiting: Batches that may wait for their turn, of all analysts.
-        body_seconds: How long a body may take to arrive.
-    """
-
-    largest_batch: int = LARGEST_BATCH
-    largest_body: int = 64 * 2**20
-    rate: float = RATE
-    waiting: int = 256
-    body_seconds: float = 60.0
+    largest_batch: int = LARGEST_BATCH  # answers
+    largest_body: int = 64 * 2**20  # bytes of one request
+    rate: float = RATE  # requests a second, for each analyst
+    waiting: int = 256  # batches that may wait for their turn, of all analysts
+    body_seconds: float = 60.0  # how long a body may take to arrive
 
 
 @dataclass(slots=True)
@@ -329,4 +320,4 @@ def _add_routes(app: "FastAPI", door: _Door) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def get_docs() -> Response:
-        return HTMLResponse(page_of(app.openapi()))
+        return HTMLResponse(interface.page_of(app.openapi()))

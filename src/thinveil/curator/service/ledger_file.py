@@ -44,15 +44,10 @@ CREATE TABLE batches (
 
 
 class LedgerFile:
-    """The ledger of one service.
+    """The ledger of one service; the file is made where there is none.
 
-    Args:
-        path: The file; it is made where there is none.
-        promise: Says which table is asked under which mechanism. A ledger that was made for
-            another one is refused.
-
-    Raises:
-        LedgerError: The file cannot be used, is in use, or belongs to something else.
+    The promise says which table is asked under which mechanism. A ledger that was made for another
+    one is refused, as is one that is in use.
     """
 
     def __init__(self, path: Path, promise: str) -> None:

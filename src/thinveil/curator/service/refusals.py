@@ -35,24 +35,22 @@ KINDS: Final = {
 
 
 class Refusal(Exception):
-    """A request that gets an error instead of an answer."""
+    """A request that gets an error instead of an answer; `more` names kind, field, left."""
 
     def __init__(
         self,
         status: int,
         message: str = "",
         *,
-        kind: str = "",
-        field: str | None = None,
-        left: float | None = None,
         retry: float = 0.0,
         headers: Mapping[str, str] | None = None,
+        **more: str | float | None,
     ) -> None:
-        usual, sentence = KINDS[status]
+        kind, sentence = KINDS[status]
         message = message or sentence
         super().__init__(message)
         self.status = status
-        about = {"kind": kind or usual, "message": message, "field": field, "left": left}
+        about = {"kind": kind, "message": message, "field": None, "left": None, **more}
         self.content = {"error": about}
         self.headers = dict(headers or {})
         if retry:

@@ -23,6 +23,10 @@ from thinveil.language.texts import NUMBER, ticks
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
 
+NO_VALUE: Final = (
+    "no value, and the schema allows none to be missing: set missing = true for this attribute in "
+    "the schema"
+)
 UNLISTED: Final = (
     "a text that is not in the schema's list of values: add it to values, or name it as a missing "
     "text"
@@ -34,17 +38,11 @@ INFINITE_TEXT: Final = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECAS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One column as it was read.
-
-    Args:
-        name: The column's name.
-        texts: The distinct raw values as texts; None is a missing value.
-        index: For each record, the place of its value in `texts`.
-    """
+    """One column as it was read."""
 
     name: str
-    texts: Sequence[str | None]
-    index: Codes
+    texts: Sequence[str | None]  # the distinct raw values; None is a missing one
+    index: Codes  # for each record, the place of its value in `texts`
 
     def row(self, place: int) -> int:
         """Return the number of the first data row, from 1, that holds a distinct value."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.counting.scan import Counter
+from thinveil.curator.tables.coding import NO_VALUE
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Schema, Value
@@ -136,10 +137,8 @@ def _check(attribute: Attribute, column: Codes) -> None:
     """Refuse a column with a code that its attribute does not allow."""
     gap = column == MISSING
     if not attribute.missing and gap.any():
-        raise DataError(
-            f"row {int(gap.argmax()) + 1} of column {attribute.name!r} has no value, and the "
-            "schema allows none to be missing: set missing = true for this attribute in the schema"
-        )
+        where = f"row {int(gap.argmax()) + 1} of column {attribute.name!r}"
+        raise DataError(f"{where} has {NO_VALUE}")
     lower, upper = bounds_of(attribute)
     outside = ((column < lower) | (column > upper)) & ~gap
     if outside.any():

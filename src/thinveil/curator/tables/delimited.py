@@ -81,11 +81,9 @@ class Rows:
         self.line = 1
 
     def __iter__(self) -> Iterator[list[str]]:
-        reader = self._reader
-        self.line = 1
-        for row in reader:
+        for row in self._reader:
             yield row
-            self.line = reader.line_num + 1
+            self.line = self._reader.line_num + 1
 
 
 def read_delimited(path: Path, dialect: Dialect) -> list[Column]:

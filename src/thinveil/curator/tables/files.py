@@ -73,7 +73,7 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
         raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
     path = Path(name)
     try:
-        start = _first_bytes(path)
+        start = first_bytes(path)
         if path.suffix.lower() in (".parquet", ".pq") or start == b"PAR1":
             return read_parquet(path)
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")):
@@ -84,7 +84,7 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
         raise DataError(f"{path}: {what}") from None
 
 
-def _first_bytes(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
     """Return the four bytes that tell many kinds of files; nothing for a pipe."""
     if not path.is_file():
         return b""
