@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, run
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import Answers, Codes, Flags, Floats, Loss, QueryBatch
 
 if TYPE_CHECKING:
     from thinveil.language.facts import PublicFacts
@@ -35,9 +35,7 @@ class Sensitivity(Protocol):
     size of `--k`; a text `title` for people; and a `shape`, which is found by looking otherwise.
     """
 
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
+    def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
         """Return the sensitivity for each true count and threshold.
 
         The size of the table and the loss of an answer are at hand for those that need them.
@@ -86,7 +84,7 @@ class Law(Protocol):
         """Say how wide the noise is for a sensitivity, in a phrase."""
         ...
 
-    def widen(self, epsilon: float | Floats | None) -> float | Floats:
+    def widen(self, epsilon: Loss) -> float | Floats:
         """Return what epsilon divides to give the scale of noise for a sensitivity of 1."""
         ...
 

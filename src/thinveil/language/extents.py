@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,24 +31,19 @@ class Extent:
         Raises:
             UsageError: A bounded universe needs the bounds of every attribute.
         """
-        low, end = [], []
-        for attribute in schema:
-            if universe == "unbounded":
-                low.append(LOWEST)
-                end.append(INFINITE)
-            elif attribute.lower is None or attribute.upper is None:
-                raise UsageError(
-                    f"a bounded universe needs published bounds, and {attribute.name!r} has none: "
-                    "give them in a schema file (thinveil schema TABLE drafts one)"
-                )
-            else:
-                low.append(attribute.lower)
-                end.append(attribute.upper + 1)
-        return Extent(
-            np.array(low, np.int64),
-            np.array(end, np.int64),
-            np.array([attribute.missing for attribute in schema], np.bool_),
-        )
+        rows = []
+        for each in schema:
+            low, end = LOWEST, INFINITE
+            if universe == "bounded":
+                if each.lower is None or each.upper is None:
+                    raise UsageError(
+                        f"a bounded universe needs published bounds, and {each.name!r} has none: "
+                        "give them in a schema file (thinveil schema TABLE drafts one)"
+                    )
+                low, end = each.lower, each.upper + 1
+            rows.append((low, end, each.missing))
+        table = np.array(rows, np.int64).T
+        return Extent(table[0], table[1], table[2] != 0)
 
     def judge(self, columns: Codes | Sequence[int], low: Codes, high: Codes) -> tuple[Flags, Flags]:
         """Tell for each range whether it holds no possible value, and whether all of them."""
@@ -73,15 +69,16 @@ class Extent:
 
     def sizes(self, columns: Sequence[int], low: Codes, high: Codes) -> list[list[int]]:
         """Count the possible values in each range, exactly, a row a box."""
-        rows = []
-        for lows, highs in zip(low.tolist(), high.tolist(), strict=True):
-            row = []
-            for column, a, z in zip(columns, lows, highs, strict=True):
-                inside = min(z, int(self.end[column])) - max(a, int(self.low[column]))
-                gap = bool(self.missing[column]) and a <= MISSING < z
-                row.append(max(0, inside) + gap)
-            rows.append(row)
-        return rows
+        places = np.asarray(columns, np.int64)
+        parts = (self.low[places], self.end[places], self.missing[places])
+        possible = list(zip(*(part.tolist() for part in parts), strict=True))
+        return [
+            [
+                max(0, min(z, end) - max(a, first)) + (gaps and a <= MISSING < z)
+                for (first, end, gaps), a, z in zip(possible, lows, highs, strict=True)
+            ]
+            for lows, highs in zip(low.tolist(), high.tolist(), strict=True)
+        ]
 
 
 @dataclass(slots=True)
@@ -101,13 +98,9 @@ class Constants:
         """Return, for each question, whether its predicate is always true or always false."""
         cells = batch.cells
         if self._cells is None or cells.digest != self._cells.digest:
-            if cells.columns:
-                empty, full = self.extent.judge(cells.columns, cells.low, cells.high)
-                self._empty = np.any(empty, axis=1)
-                self._full = np.all(full, axis=1)
-            else:
-                self._empty = np.zeros(len(cells), np.bool_)
-                self._full = np.ones(len(cells), np.bool_)
+            columns = np.array(cells.columns, np.int64)
+            empty, full = self.extent.judge(columns, cells.low, cells.high)
+            self._empty, self._full = np.any(empty, axis=1), np.all(full, axis=1)
             self._share = None
             self._cells = cells
         assert self._empty is not None
@@ -147,13 +140,9 @@ class Constants:
         assert part.offsets is not None
         columns = part.columns()
         everything = np.full((1, len(columns)), MISSING), np.full((1, len(columns)), INFINITE)
-        full = _product(self.extent.sizes(columns, *everything)[0])
-        low, high = part.ranges(columns)
-        filled = []
-        for a, z in pairwise(part.offsets.tolist()):
-            sizes_of = self.extent.sizes(columns, low[a:z], high[a:z])
-            filled.append(sum(map(_product, sizes_of)) == full)
-        return np.array(filled)
+        full = math.prod(self.extent.sizes(columns, *everything)[0])
+        volumes = [math.prod(sizes) for sizes in self.extent.sizes(columns, *part.ranges(columns))]
+        return np.array([sum(volumes[a:z]) == full for a, z in pairwise(part.offsets.tolist())])
 
 
 _NEAR: Final = 1 - 1e-6  # boxes that hold a smaller share of the universe do not fill it
@@ -163,13 +152,6 @@ def _distance(low: Codes, high: Codes) -> Floats:
     """Return how many whole numbers lie from low to below high; the difference can pass 2^63."""
     length = (high.astype(np.uint64) - low.astype(np.uint64)).astype(np.float64)
     return np.where(low < high, length, 0.0)
-
-
-def _product(sizes: Sequence[int]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result
 
 
 def check_disjoint(batch: QueryBatch) -> None:

@@ -53,8 +53,10 @@ class Normal:
     def keys(self, batch: QueryBatch) -> Keys:
         """Return the keys of a batch's questions."""
         if self._cells is None or batch.cells.digest != self._cells.digest:
-            self._shape = self._of_cells(batch.cells)
-            self._cells = batch.cells
+            cells = self._cells = batch.cells
+            self._shape = _of_boxes(
+                cells.columns, *self._clip(cells.columns, cells.low, cells.high)
+            )
         low, high, full = self._clip(batch.column, batch.low, batch.high)
         own = _of_ranges(batch.column, low, high, full | (batch.column == WHOLE))
         shape = self._shape.take(batch.cell).within(own)
@@ -68,9 +70,6 @@ class Normal:
         keys[:, (threshold < 0) | (full & (threshold < self.records))] = 1
         keys[:, (threshold >= self.records) | (empty & (threshold >= 0))] = 0
         return keys
-
-    def _of_cells(self, cells: Cells) -> _Shape:
-        return _of_boxes(cells.columns, *self._clip(cells.columns, cells.low, cells.high))
 
     def _clip(
         self, columns: Codes | Sequence[int], low: Codes, high: Codes
@@ -99,14 +98,13 @@ class Normal:
             everything = self._clip(
                 columns, np.full(len(columns), MISSING), self.extent.end[columns]
             )
-            limits = list(zip(everything[0].tolist(), everything[1].tolist(), strict=True))
+            [limits] = _boxes(everything[0][None], everything[1][None])
             found: list[_Ranges] = []
             sizes = []
             for question in several.tolist():
                 part = slice(batch.offsets[question], batch.offsets[question + 1])
                 keep = ~shape.empty[part]
-                union = _boxes(low[part][keep], high[part][keep])
-                slabs = _canonical(union, limits)
+                slabs = _canonical(_boxes(low[part][keep], high[part][keep]), limits)
                 found += slabs
                 sizes.append(len(slabs))
             ends = np.array(found, np.int64).reshape(len(found), len(columns), 2)
@@ -131,9 +129,7 @@ class _Shape:
 
     def within(self, other: _Shape) -> _Shape:
         return _Shape(
-            self.words + other.words,
-            self.empty | other.empty,
-            self.restricted + other.restricted,
+            self.words + other.words, self.empty | other.empty, self.restricted + other.restricted
         )
 
 

@@ -11,18 +11,16 @@ A package names what it brings in its pyproject.toml::
     [project.entry-points."thinveil.strategies"]
     patient = "thinveil_patient:strategy"
 
-A mechanism is a function of a group size and a universe that returns a `Claim`. A strategy is a
-function of nothing that returns a `Strategy`. A target is a
-function of the text after NAME: on the command line, and of a schema where the user gave one,
-that returns an object with `facts` and `answer(batch)`. A plug-in is loaded only when it is used;
-whatever is wrong with it becomes an error that names its package.
+A target is a function of the text after NAME: on the command line, and of a schema where the user
+gave one. A plug-in is loaded only when it is used; whatever is wrong with it becomes an error
+that names its package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import product
 from typing import Any, Final, TypeVar, cast, get_args
@@ -30,21 +28,12 @@ from typing import Any, Final, TypeVar, cast, get_args
 import numpy as np
 
 from thinveil.errors import LawError, PluginError, ThinveilError, UsageError
-from thinveil.language.claims import (
-    MECHANISMS,
-    Claim,
-    Law,
-    Post,
-    Sampler,
-    Sensitivity,
-    Universe,
-    claim_named,
-)
+from thinveil.language.claims import MECHANISMS, Claim, Sampler, Universe, claim_named
+from thinveil.language.contracts import Law, Post, Sensitivity
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import LAWS, law_from_plain, law_to_plain
 from thinveil.language.queries import Codes, Floats
-from thinveil.language.schema import Schema
-from thinveil.language.shapes import Shape, seen
+from thinveil.language.shapes import Shape, grid, seen
 
 _T = TypeVar("_T")
 
@@ -65,8 +54,8 @@ def _found(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return all entry points of a group by name; nothing is loaded."""
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for each in sorted(entry_points(group=group), key=lambda each: (each.name, package(each))):
-        if each not in found.get(each.name, ()):
-            found[each.name] = (*found.get(each.name, ()), each)
+        if each not in found.setdefault(each.name, ()):
+            found[each.name] += (each,)
     return found
 
 
@@ -112,11 +101,9 @@ def mechanism(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
             f"there is no mechanism {name!r}; choose from {', '.join(mechanism_names())}"
         )
     entry = _only(MECHANISM_GROUP, name, MECHANISMS)
-    made = _called(entry, _loaded(entry), k, universe)
-    if not isinstance(made, Claim):
-        raise _broken(entry, f"returned {_kind(made)} where a thinveil.Claim is wanted")
-    claim = replace(made, name=name)
-    again = replace(_called(entry, _loaded(entry), k, universe), name=name)
+    make = _maker(entry, lambda made: isinstance(made, Claim), "a thinveil.Claim is wanted")
+    claim: Claim
+    claim, again = (replace(make(k, universe), name=name) for _ in range(2))
     if again != claim or repr(again) != repr(claim):
         raise _broken(
             entry,
@@ -143,21 +130,15 @@ def target_maker(name: str) -> Callable[..., Any]:
     if name not in _found(TARGET_GROUP):
         known = ", ".join(target_names()) or "none is installed"
         raise UsageError(f"there is no plug-in with a target {name!r}; known: {known}")
-    entry = _only(TARGET_GROUP, name, _TAKEN)
-    make = _loaded(entry)
-
-    def opened(address: str, *, schema: Schema | None = None) -> Any:
-        made = _called(entry, make, address, schema=schema)
-        facts = getattr(made, "facts", None)
-        if not isinstance(facts, PublicFacts) or not callable(getattr(made, "answer", None)):
-            raise _broken(
-                entry,
-                f"returned {_kind(made)} where a target is wanted: an object with `facts` "
-                "(thinveil.PublicFacts) and `answer(batch)`",
-            )
-        return made
-
-    return opened
+    opened = _maker(
+        _only(TARGET_GROUP, name, _TAKEN),
+        lambda made: (
+            isinstance(getattr(made, "facts", None), PublicFacts)
+            and callable(getattr(made, "answer", None))
+        ),
+        "a target is wanted: an object with `facts` (thinveil.PublicFacts) and `answer(batch)`",
+    )
+    return partial(opened, schema=None)
 
 
 def made(group: str, name: str, taken: tuple[str, ...], kind: type[_T]) -> _T:
@@ -166,11 +147,9 @@ def made(group: str, name: str, taken: tuple[str, ...], kind: type[_T]) -> _T:
     Raises:
         PluginError: It cannot be loaded, or makes something else.
     """
-    entry = _only(group, name, taken)
-    thing = _called(entry, _loaded(entry))
-    if not isinstance(thing, kind):
-        raise _broken(entry, f"returned {_kind(thing)} where a thinveil {kind.__name__} is wanted")
-    return thing
+    wanted = f"a thinveil {kind.__name__} is wanted"
+    thing = _maker(_only(group, name, taken), lambda made: isinstance(made, kind), wanted)()
+    return cast(_T, thing)
 
 
 def _only(group: str, name: str, taken: tuple[str, ...]) -> EntryPoint:
@@ -186,25 +165,29 @@ def _only(group: str, name: str, taken: tuple[str, ...]) -> EntryPoint:
     return entries[0]
 
 
-def _loaded(entry: EntryPoint) -> Callable[..., Any]:
+def _maker(entry: EntryPoint, fits: Callable[[Any], bool], wanted: str) -> Callable[..., Any]:
+    """Load a plug-in; return what calls it and makes sure that the wanted thing came back."""
     try:
-        loaded = entry.load()
+        make = entry.load()
     except Exception as error:  # whatever a stranger's module does when it is imported
         raise _broken(entry, f"cannot be loaded: {_said(error)}") from error
-    if not callable(loaded):
-        raise _broken(entry, f"is {_kind(loaded)}, which cannot be called")
-    return cast(Callable[..., Any], loaded)
+    if not callable(make):
+        raise _broken(entry, f"is {_kind(make)}, which cannot be called")
 
+    def called(*given: Any, **more: Any) -> Any:
+        try:
+            thing = make(*given, **more)
+        except LawError as error:
+            raise _broken(entry, f"failed: {error}") from None
+        except ThinveilError:
+            raise  # it says in our words what is wrong with what the user asked for
+        except Exception as error:
+            raise _broken(entry, f"failed: {_said(error)}") from error
+        if not fits(thing):
+            raise _broken(entry, f"returned {_kind(thing)} where {wanted}")
+        return thing
 
-def _called(entry: EntryPoint, make: Callable[..., Any], *given: Any, **more: Any) -> Any:
-    try:
-        return make(*given, **more)
-    except LawError as error:
-        raise _broken(entry, f"failed: {error}") from None
-    except ThinveilError:
-        raise  # it says in our words what is wrong with what the user asked for
-    except Exception as error:
-        raise _broken(entry, f"failed: {_said(error)}") from error
+    return called
 
 
 def _broken(entry: EntryPoint, what: str) -> PluginError:
@@ -242,15 +225,9 @@ def check_claim(claim: Claim) -> None:
     for name in ("at", "breakpoints"):
         if not callable(getattr(sensitivity, name, None)):
             raise UsageError(f"has a sensitivity without the method {name}")
-    try:
-        hash(sensitivity)
-    except TypeError:
-        raise UsageError(
-            "has a sensitivity that cannot be hashed: make it a frozen dataclass"
-        ) from None
-    for records in _SIZES:
-        for loss in _LOSSES:
-            _check_table(sensitivity, records, loss)
+    _check_hash(sensitivity, "sensitivity")
+    for records, loss in product(_SIZES, _LOSSES):
+        _check_table(sensitivity, records, loss)
     said = getattr(sensitivity, "shape", None)
     if said is not None and not isinstance(said, Shape):
         raise UsageError(f"has a shape that is {_kind(said)}, not a thinveil Shape")
@@ -266,10 +243,16 @@ def check_members(law: Law | None) -> None:
     lacking = [name for name in wanted if not hasattr(law, name)]
     if lacking:
         raise UsageError(f"has the noise {law!r}, which is no law: it lacks {lacking[0]}")
+    _check_hash(law, "noise")
+
+
+def _check_hash(part: object, what: str) -> None:
     try:
-        hash(law)
+        hash(part)
     except TypeError:
-        raise UsageError("has a noise that cannot be hashed: make it a frozen dataclass") from None
+        raise UsageError(
+            f"has a {what} that cannot be hashed: make it a frozen dataclass"
+        ) from None
 
 
 def _promises_more(said: Shape, found: Shape) -> bool:
@@ -288,19 +271,17 @@ def _promises_more(said: Shape, found: Shape) -> bool:
 
 def _check_table(sensitivity: Sensitivity, records: int, loss: float) -> None:
     """Look at all thresholds and counts of one table."""
-    threshold = np.arange(records)
-    every = np.broadcast_to(np.arange(records + 1), (records, records + 1))
-    b = np.broadcast_to(threshold[:, None], every.shape)
+    every, b = grid(records)
     given = sensitivity.at(every, b, records, loss)
-    size = _array(given, every.shape, "its sensitivity").astype(np.float64)
+    size = _array(given, every.shape).astype(np.float64)
     if not np.isfinite(size).all() or (size < 0).any():
         raise UsageError("has a sensitivity that is not finite and at least 0 everywhere")
     per_row = sensitivity.at(every, b, records, np.full((records, 1), loss))
-    if not np.array_equal(_array(per_row, every.shape, "its sensitivity"), size):
+    if not np.array_equal(_array(per_row, every.shape), size):
         raise UsageError("has a sensitivity that differs where each question has a loss of its own")
     if not np.asarray(given).flags.writeable or np.shares_memory(given, every):
         raise UsageError("returns a sensitivity that is not a fresh array: it is written to")
-    cuts = np.asarray(sensitivity.breakpoints(threshold, records))
+    cuts = np.asarray(sensitivity.breakpoints(np.arange(records), records))
     if cuts.ndim != 2 or len(cuts) != records or not cuts.shape[1]:
         raise UsageError(
             "has breakpoints that are not a table with a row for each threshold and at least "
@@ -315,25 +296,24 @@ def _check_table(sensitivity: Sensitivity, records: int, loss: float) -> None:
 
 def _check_segments(size: Floats, cuts: Codes, records: int) -> None:
     """Make sure that nothing changes between neighbouring breakpoints."""
+    count = np.arange(records + 1)
     for b in range(records):
-        segment = np.searchsorted(cuts[b], np.arange(records + 1))
-        bit = np.arange(records + 1) > b
-        for each in np.unique(segment):
-            mine = segment == each
-            if np.ptp(size[b][mine]) > 0 or np.ptp(bit[mine].astype(int)) > 0:
-                raise UsageError(
-                    f"has a law that changes between breakpoints: of {records} records, at the "
-                    f"threshold {b}. Each count after which the sensitivity or the true bit "
-                    "changes must be one"
-                )
+        segment = np.searchsorted(cuts[b], count)
+        changes = (np.diff(size[b]) != 0) | (count[:-1] == b)  # from a count to the next
+        if (changes & (np.diff(segment) == 0)).any():
+            raise UsageError(
+                f"has a law that changes between breakpoints: of {records} records, at the "
+                f"threshold {b}. Each count after which the sensitivity or the true bit "
+                "changes must be one"
+            )
 
 
-def _array(value: object, shape: tuple[int, ...], what: str) -> Floats:
+def _array(value: object, shape: tuple[int, ...]) -> Floats:
     found = np.asarray(value)
     if found.shape != shape or not np.issubdtype(found.dtype, np.floating):
         raise UsageError(
-            f"returns {what} as {found.dtype} of shape {found.shape}, where floats of shape "
-            f"{shape} are wanted: one for each count"
+            f"returns its sensitivity as {found.dtype} of shape {found.shape}, where floats of "
+            f"shape {shape} are wanted: one for each count"
         )
     return found
 
@@ -357,14 +337,9 @@ def claim_to_plain(claim: Claim) -> dict[str, Any]:
         except ThinveilError:
             continue
         if made == claim:
-            return {
-                "mechanism": name,
-                "k": claim.k or 1,
-                "universe": claim.universe,
-                "offset": offset,
-                "post": post,
-                **({} if noise is None else {"noise": law_to_plain(noise)}),
-            }
+            plain = {"mechanism": name, "k": claim.k or 1, "universe": claim.universe}
+            more = {} if noise is None else {"noise": law_to_plain(noise)}
+            return {**plain, "offset": offset, "post": post, **more}
     raise UsageError(f"the claim {claim.name} has no mechanism by name, so it cannot be sent")
 
 

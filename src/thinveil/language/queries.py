@@ -24,6 +24,8 @@ from thinveil.language.schema import INFINITE, LIMIT, MISSING
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Loss = float | Floats | None
+"""The claimed loss of an answer: one number, one a question, or None where nothing is claimed."""
 
 WHOLE: Final = -1
 """The column of a box that narrows its cell no further."""
@@ -118,9 +120,7 @@ class Kinds:
         """Return the kinds of cells, given their ranges."""
         filled = np.all(low < high, axis=1)
         lows, highs = low[filled], high[filled]
-        telling = [
-            place for place in range(low.shape[1]) if _apart(lows[:, place], highs[:, place])
-        ]
+        telling = [at for at in range(low.shape[1]) if _apart(lows[:, at], highs[:, at])]
         number = np.zeros(len(low), np.int64)
         if telling:
             starts = low[:, telling]
@@ -192,7 +192,7 @@ class QueryBatch:
     offsets: Codes | None = None
     repeats: int | Codes = 1
     about: About = _NOTHING
-    epsilon: float | Floats | None = None
+    epsilon: Loss = None
     key: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
@@ -202,11 +202,10 @@ class QueryBatch:
                 continue
             if type(value) is not np.ndarray or value.dtype != np.int64:
                 try:
-                    object.__setattr__(
-                        self, name, np.asarray(value).astype(np.int64, casting="safe")
-                    )
+                    whole = np.asarray(value).astype(np.int64, casting="safe")
                 except (TypeError, ValueError, OverflowError):
                     raise QueryError(f"{name} must be an array of whole numbers") from None
+                object.__setattr__(self, name, whole)
         self._check_boxes()
         if not len(self.threshold):
             raise QueryError("a batch needs at least one question")
@@ -244,7 +243,7 @@ class QueryBatch:
             return self.repeats * len(self.threshold)
         return int(self.repeats.sum())
 
-    def stamped(self, key: tuple[str, int], epsilon: float | Floats | None) -> QueryBatch:
+    def stamped(self, key: tuple[str, int], epsilon: Loss) -> QueryBatch:
         """Return this batch with its key and its privacy budget; the arrays are shared."""
         copy = object.__new__(QueryBatch)
         for name in _UNSTAMPED:
@@ -260,12 +259,10 @@ class QueryBatch:
             sizes = np.diff(self.offsets)[rows]
             offsets = np.concatenate([[0], np.cumsum(sizes)])
             box = np.repeat(self.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        boxes: dict[str, Any] = {name: getattr(self, name)[box] for name in _ARRAYS[:4]}
         return replace(
             self,
-            cell=self.cell[box],
-            column=self.column[box],
-            low=self.low[box],
-            high=self.high[box],
+            **boxes,
             threshold=self.threshold[rows],
             offsets=offsets,
             repeats=repeats if isinstance(repeats, int) else repeats[rows],
@@ -278,12 +275,9 @@ class QueryBatch:
         for part in (self.cell, self.column, self.low, self.high, self.threshold):
             seal.update(part.tobytes())
         if self.offsets is not None:
-            seal.update(b"union")
-            seal.update(self.offsets.tobytes())
-        if isinstance(self.repeats, int):
-            seal.update(b"repeats %d" % self.repeats)
-        else:
-            seal.update(self.repeats.tobytes())
+            seal.update(b"union" + self.offsets.tobytes())
+        each = self.repeats
+        seal.update(b"repeats %d" % each if isinstance(each, int) else each.tobytes())
         return seal.digest()
 
     def total(self, per_box: Codes) -> Codes:
@@ -331,10 +325,8 @@ def batch_of(
     asked = list(questions)
     boxes = [box for union, _ in asked for box in union]
     columns = sorted({column for box in boxes for column in box})
-    whole = (MISSING, INFINITE)
-    ends = np.array(
-        [[box.get(column, whole) for column in columns] for box in boxes], dtype=np.int64
-    ).reshape(len(boxes), len(columns), 2)
+    ranges = [box.get(column, (MISSING, INFINITE)) for box in boxes for column in columns]
+    ends = np.array(ranges, np.int64).reshape(len(boxes), len(columns), 2)
     sizes = [len(union) for union, _ in asked]
     return QueryBatch(
         cells=Cells(tuple(columns), ends[:, :, 0], ends[:, :, 1]),
@@ -343,9 +335,7 @@ def batch_of(
         low=np.full(len(boxes), MISSING, np.int64),
         high=np.full(len(boxes), INFINITE, np.int64),
         threshold=np.array([min(max(b, -LIMIT), LIMIT) for _, b in asked], dtype=np.int64),
-        offsets=None
-        if all(size == 1 for size in sizes)
-        else np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets=np.cumsum([0, *sizes]) if any(size != 1 for size in sizes) else None,
         repeats=repeats if isinstance(repeats, int) else codes(repeats),
         about=about,
     )
@@ -363,11 +353,10 @@ class Answers:
 
     values: Floats
     repeats: int | Codes = 1
-    epsilon: float | Floats | None = None
+    epsilon: Loss = None
 
     def row(self, question: int) -> Floats:
         """Return the answers to one question."""
-        if isinstance(self.repeats, int):
-            return self.values[question * self.repeats : (question + 1) * self.repeats]
-        start = int(self.repeats[:question].sum())
-        return self.values[start : start + int(self.repeats[question])]
+        each = self.repeats
+        start = question * each if isinstance(each, int) else int(each[:question].sum())
+        return self.values[start : start + (each if isinstance(each, int) else each[question])]

@@ -7,21 +7,14 @@ A missing value has a code of its own, below all others.
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from decimal import (
-    Context,
-    Decimal,
-    DecimalException,
-    DivisionByZero,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-)
+from decimal import Decimal, DecimalException
 from fractions import Fraction
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from thinveil.errors import SchemaError
 from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, day, ticks
@@ -38,10 +31,15 @@ LIMIT: Final = 2**62
 Kind = Literal["integer", "decimal", "date", "datetime"]
 KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime")
 
+_GAPS: Final = ", may be missing"
+
 Value = int | Decimal | date | datetime | str | None
 
-EXACT: Final = Context(
-    prec=500, Emin=-99_999, Emax=99_999, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow]
+EXACT: Final = decimal.Context(
+    prec=500,
+    Emin=-99_999,
+    Emax=99_999,
+    traps=[decimal.DivisionByZero, decimal.Inexact, decimal.InvalidOperation, decimal.Overflow],
 )
 """Arithmetic that raises where it would have to round."""
 
@@ -52,10 +50,9 @@ def _number(value: object) -> Decimal:
     if not NUMBER.fullmatch(text):
         raise ValueError("not a number")
     try:
-        number = EXACT.create_decimal(text)
+        return EXACT.create_decimal(text)
     except DecimalException:
         raise ValueError("a number of too many digits") from None
-    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +80,25 @@ class Grid:
     missing: bool = False
 
     def __post_init__(self) -> None:
+        for fault in self._faults():
+            raise SchemaError(f"attribute {self.name!r}: {fault}")
+
+    def _faults(self) -> Iterator[str]:
         if self.kind not in KINDS:
-            raise SchemaError(
-                f"attribute {self.name!r}: unknown kind {self.kind!r}; "
-                f"use category, {', '.join(KINDS)}"
-            )
+            yield f"unknown kind {self.kind!r}; use category, {', '.join(KINDS)}"
         if not self.step.is_finite() or self.step <= 0:
-            raise SchemaError(f"attribute {self.name!r}: the step must be above zero")
+            yield "the step must be above zero"
         if self.kind in ("integer", "date") and self.step != self.step.to_integral_value():
-            raise SchemaError(
-                f"attribute {self.name!r}: the step of kind {self.kind} must be a whole number"
-            )
+            yield f"the step of kind {self.kind} must be a whole number"
         if self.kind == "datetime" and (self.step * 10**6) % 1:
-            raise SchemaError(f"attribute {self.name!r}: the step must be whole microseconds")
+            yield "the step must be whole microseconds"
         if (self.lower is None) != (self.upper is None):
-            raise SchemaError(f"attribute {self.name!r}: give both bounds or none")
+            yield "give both bounds or none"
         if self.lower is not None and self.upper is not None:
             if self.lower > self.upper:
-                raise SchemaError(f"attribute {self.name!r}: the lower bound is above the upper")
+                yield "the lower bound is above the upper"
             if self.lower <= -LIMIT or self.upper >= LIMIT:
-                raise SchemaError(
-                    f"attribute {self.name!r}: bounds beyond 2^62 steps; use a coarser step"
-                )
+                yield "bounds beyond 2^62 steps; use a coarser step"
 
     @property
     def size(self) -> int | None:
@@ -182,19 +176,19 @@ class Grid:
     def describe(self) -> str:
         """Say in a phrase what is public about this attribute."""
         unit = {"date": " day", "datetime": " second"}.get(self.kind, "")
-        if unit and self.step != 1:
-            unit += "s"
-        if self.lower is None or self.upper is None:
-            bounds = "bounds not public"
-        else:
+        unit += "s" if unit and self.step != 1 else ""
+        bounds = "bounds not public"
+        if self.lower is not None and self.upper is not None:
             bounds = f"from {self.decode(self.lower)} to {self.decode(self.upper)}"
-        gaps = ", may be missing" if self.missing else ""
-        return f"{self.kind}, step {self.step}{unit}, {bounds}{gaps}"
+        return f"{self.kind}, step {self.step}{unit}, {bounds}{_GAPS * self.missing}"
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
     """An attribute whose values come from a public list; codes follow the list."""
+
+    kind: ClassVar[Literal["category"]] = "category"
+    lower: ClassVar[int] = 0
 
     name: str
     values: tuple[str, ...]
@@ -208,16 +202,6 @@ class Categories:
         if not self.values and not self.missing:
             raise SchemaError(f"attribute {self.name!r}: no categories, and none may be missing")
         object.__setattr__(self, "_codes", codes)
-
-    @property
-    def kind(self) -> Literal["category"]:
-        """The word for this kind in files and messages."""
-        return "category"
-
-    @property
-    def lower(self) -> int:
-        """The smallest code."""
-        return 0
 
     @property
     def upper(self) -> int:
@@ -256,9 +240,8 @@ class Categories:
 
     def describe(self) -> str:
         """Say in a phrase what is public about this attribute."""
-        gaps = ", may be missing" if self.missing else ""
         values = "value" if len(self.values) == 1 else "values"
-        return f"category, {len(self.values)} possible {values}{gaps}"
+        return f"category, {len(self.values)} possible {values}{_GAPS * self.missing}"
 
 
 Attribute = Grid | Categories
@@ -274,12 +257,12 @@ class Schema:
         if not self.attributes:
             raise SchemaError("a schema needs at least one attribute")
         seen: set[str] = set()
-        for attribute in self.attributes:
-            if not attribute.name:
+        for name in self.names:
+            if not name:
                 raise SchemaError("an attribute has no name")
-            if attribute.name in seen:
-                raise SchemaError(f"the name {attribute.name!r} stands twice")
-            seen.add(attribute.name)
+            if name in seen:
+                raise SchemaError(f"the name {name!r} stands twice")
+            seen.add(name)
 
     def __len__(self) -> int:
         return len(self.attributes)
@@ -301,17 +284,7 @@ class Schema:
         Raises:
             SchemaError: There is no attribute of this name.
         """
-        for position, attribute in enumerate(self.attributes):
-            if attribute.name == name:
-                return position
+        if name in self.names:
+            return self.names.index(name)
         known = ", ".join(repr(other) for other in self.names[:20])
         raise SchemaError(f"there is no column {name!r}; the columns are {known}")
-
-    def without_bounds(self) -> Schema:
-        """Return the same schema with the bounds of all grids taken away."""
-        return Schema(
-            tuple(
-                replace(each, lower=None, upper=None) if isinstance(each, Grid) else each
-                for each in self.attributes
-            )
-        )

@@ -22,6 +22,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
@@ -100,11 +101,9 @@ def parse_schema(text: str, where: str = "the schema") -> Schema:
         raise SchemaError(f"{where}: there is no [[attribute]] in it; a schema needs at least one")
     try:
         with localcontext(EXACT):
-            attributes = tuple(
-                _attribute(table, f"attribute {number}")
-                for number, table in enumerate(tables, start=1)
+            return Schema(
+                tuple(_attribute(table, f"attribute {at}") for at, table in enumerate(tables, 1))
             )
-        return Schema(attributes)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
 
@@ -153,12 +152,9 @@ def _step(table: Mapping[str, Any], place: str) -> Decimal:
     if step is None:
         raise SchemaError(f'{place}: kind decimal needs a step, such as step = "0.01"')
     if isinstance(step, str | int | Decimal) and not isinstance(step, bool):
-        try:
-            number = Decimal(step)
-        except InvalidOperation:
-            number = Decimal("NaN")
-        if number.is_finite():
-            return number
+        with suppress(InvalidOperation):
+            if (number := Decimal(step)).is_finite():
+                return number
     raise SchemaError(f"{place}: the step must be a number")
 
 
@@ -209,23 +205,20 @@ def _printable(line: str) -> str:
 def _table(attribute: Attribute) -> dict[str, Any]:
     """Return one attribute as a TOML table."""
     table: dict[str, Any] = {"name": attribute.name, "kind": attribute.kind}
+    gaps = {"missing": True} if attribute.missing else {}
     if isinstance(attribute, Categories):
-        table["values"] = list(attribute.values)
-    else:
-        whole = attribute.step == attribute.step.to_integral_value()
-        table["step"] = int(attribute.step) if whole else _plain(attribute.step)
-        for key, code in (("lower", attribute.lower), ("upper", attribute.upper)):
-            if code is None:
-                continue
-            value = attribute.decode(code)
-            if isinstance(value, str):
-                raise SchemaError(
-                    f"attribute {attribute.name!r}: {key} is no date between the years 1 and 9999"
-                )
+        return {**table, "values": list(attribute.values), **gaps}
+    whole = attribute.step == attribute.step.to_integral_value()
+    table["step"] = int(attribute.step) if whole else _plain(attribute.step)
+    for key, code in (("lower", attribute.lower), ("upper", attribute.upper)):
+        value = None if code is None else attribute.decode(code)
+        if isinstance(value, str):
+            raise SchemaError(
+                f"attribute {attribute.name!r}: {key} is no date between the years 1 and 9999"
+            )
+        if value is not None:
             table[key] = _plain(value) if isinstance(value, Decimal) else value
-    if attribute.missing:
-        table["missing"] = True
-    return table
+    return {**table, **gaps}
 
 
 def _plain(number: Decimal) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from thinveil.language.contracts import Sensitivity as Sensitivity
-from thinveil.language.queries import Flags, Floats
+from thinveil.language.queries import Codes, Flags, Floats, Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,23 @@ class Shape:
 EVEN: Final = Shape(level=True, leaks=False, even=True)
 """The shape of a sensitivity that does not depend on the data."""
 
+
+class Constant:
+    """A sensitivity of one `size`, whatever the data."""
+
+    size: ClassVar[float]
+    shape: ClassVar = EVEN
+    __slots__ = ()
+
+    def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
+        """Return its size everywhere."""
+        return np.full(count.shape, self.size)
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        """The answer's law changes with the true bit only: at b."""
+        return threshold[:, None]
+
+
 _TINY: Final = 1e-10  # the loss at which sensitivities are compared: that of a usual audit
 _SIZES: Final = (1, 2, 3, 4, 7, 12, 25, 60)
 _LARGE: Final = 10_000
@@ -61,19 +78,25 @@ def seen(sensitivity: Sensitivity) -> Shape:
     A shape that holds on all of these might still not hold on another table: `holds` looks at
     the one at hand.
     """
-    tables = [(records, _matrix(sensitivity, records)) for records in _SIZES]
-    middle = _row(sensitivity, _LARGE, _LARGE // 2)
-    sizes = [middle[None], *(matrix for _, matrix in tables)]
+    tables = [
+        (*grid(records), records, sensitivity.at(*grid(records), records, _TINY))
+        for records in _SIZES
+    ]
+    count = np.arange(_LARGE + 1)
+    middle = sensitivity.at(count, np.full_like(count, _LARGE // 2), _LARGE, _TINY)
+    sizes = [middle[None], *(matrix for *_, matrix in tables)]
     above = np.concatenate([each[each > 0] for each in sizes])
     level = not len(above) or bool(np.ptp(above) <= _ALIKE * above.max())
     clear = not len(above) or bool(above.min() >= _ALIKE * above.max())
     presence = clear and all(
-        ((matrix > 0) == _some(records)).all() for records, matrix in tables if records > 1
+        ((matrix > 0) == (count > 0) & (count < records)).all()
+        for count, _, records, matrix in tables
+        if records > 1
     )
     reach = _reach_of(middle > 0, _LARGE // 2) if clear else None
     if reach is not None:
-        fits = all(((matrix > 0) == _window(records, reach)).all() for records, matrix in tables)
-        reach = reach if fits else None
+        near = (((c > b - reach) & (c <= b + reach)) == (size > 0) for c, b, _, size in tables)
+        reach = reach if all(each.all() for each in near) else None
     leaks = any(_varies(matrix) for matrix in sizes[1:]) or _varies(middle[None], _LARGE // 2)
     even = all(bool((matrix == matrix[0, 0]).all()) for matrix in sizes)
     return Shape(reach, presence and not even, level, leaks, even)
@@ -103,28 +126,11 @@ def holds(sensitivity: Sensitivity, shape: Shape, records: int) -> bool:
     return bool((noisy == wanted).all())
 
 
-def _matrix(sensitivity: Sensitivity, records: int) -> Floats:
-    """Return the sensitivity at all thresholds (rows) and counts (columns)."""
+def grid(records: int) -> tuple[Codes, Codes]:
+    """Return all counts (in each row) and thresholds (a row each) of a table of this size."""
     shape = records, records + 1
-    count = np.broadcast_to(np.arange(records + 1), shape)
     threshold = np.broadcast_to(np.arange(records)[:, None], shape)
-    return sensitivity.at(count, threshold, records, _TINY)
-
-
-def _row(sensitivity: Sensitivity, records: int, threshold: int) -> Floats:
-    count = np.arange(records + 1)
-    return sensitivity.at(count, np.full_like(count, threshold), records, _TINY)
-
-
-def _some(records: int) -> Flags:
-    count = np.arange(records + 1)
-    return np.broadcast_to((count > 0) & (count < records), (records, records + 1))
-
-
-def _window(records: int, reach: int) -> Flags:
-    above = np.arange(records + 1) - np.arange(records)[:, None]
-    window: Flags = (above > -reach) & (above <= reach)
-    return window
+    return np.broadcast_to(np.arange(records + 1), shape), threshold
 
 
 def _reach_of(noisy: Flags, threshold: int) -> int | None:

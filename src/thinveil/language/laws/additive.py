@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import ClassVar, Final
 
 import numpy as np
 
 from thinveil.language.contracts import Post, Words
-from thinveil.language.queries import Flags, Floats
+from thinveil.language.queries import Flags, Floats, Loss
 
 GRAIN: Final = 2.0**-52
 """Bounds what a draw from 2^53 equally likely magnitudes puts on exactly 0 and 1 (derived).
@@ -28,11 +29,14 @@ class Additive:
     level: ClassVar = True
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return repr(self.name)  # as fingerprints in transcripts have it
+
     def sized(self, what: str) -> str:
         """Say how wide the noise is: sensitivity over epsilon."""
         return f"{what} / epsilon"
 
-    def widen(self, epsilon: float | Floats | None) -> float | Floats:
+    def widen(self, epsilon: Loss) -> float | Floats:
         """Return 1: the scale is the sensitivity over epsilon."""
         return 1.0
 
@@ -40,21 +44,12 @@ class Additive:
         """Return 0: no chance of anything worse than epsilon."""
         return Fraction(0)
 
-    def density(self, far: Floats, rate: Floats) -> Floats:
-        """Return the log density, or the log mass of a discrete law, so far off the bit."""
-        raise NotImplementedError
-
-    def whole(self, far: Floats, rate: Floats) -> Floats:
-        """Return the log mass of a whole number, so far off the true bit, after rounding."""
-        raise NotImplementedError
-
-    def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
-        """Return how likely noise is at least x."""
-        raise NotImplementedError
-
-    def standard(self, words: Words) -> Floats:
-        """Turn words into draws at scale 1."""
-        raise NotImplementedError
+    # of how far an answer is off the true bit, and the rate: the log density, or the log mass of a
+    # whole number after rounding; draws at scale 1
+    density: ClassVar[Callable[..., Floats]]
+    whole: ClassVar[Callable[..., Floats]]
+    tail: ClassVar[Callable[..., Floats]]
+    standard: ClassVar[Callable[..., Floats]]
 
     def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
         """Return the log density or log mass of answers."""

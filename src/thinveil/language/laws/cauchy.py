@@ -11,7 +11,7 @@ import numpy as np
 from thinveil.language.contracts import Post, Words
 from thinveil.language.laws.additive import Additive, uniform
 from thinveil.language.laws.laplace import Laplace
-from thinveil.language.queries import Flags, Floats
+from thinveil.language.queries import Flags, Floats, Loss
 
 CAUCHY: Final = 6.0
 """Cauchy noise needs scale 6 S / epsilon, and S smooth at rate epsilon / 6, for pure DP."""
@@ -27,14 +27,11 @@ class Cauchy(Additive):
     title: ClassVar = "Cauchy"
     level: ClassVar = False
 
-    def __repr__(self) -> str:
-        return repr(self.name)  # as fingerprints in transcripts have it
-
     def sized(self, what: str) -> str:
         """Say how wide the noise is."""
         return f"{CAUCHY:g} x {what} / epsilon"
 
-    def widen(self, epsilon: float | Floats | None) -> float:
+    def widen(self, epsilon: Loss) -> float:
         """Return 6."""
         return CAUCHY
 

@@ -31,7 +31,7 @@ import numpy as np
 from thinveil.errors import BudgetError, UsageError
 from thinveil.language.contracts import Words
 from thinveil.language.laws.additive import Additive, signed, uniform
-from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.queries import Codes, Flags, Floats, Loss
 
 SMALLEST_DELTA: Final = 1e-290
 """Below this the noise of some answer could overflow a double."""
@@ -72,7 +72,7 @@ class Gaussian(Additive):
         """Say how wide the noise is."""
         return f"{what} x s(epsilon, delta = {self.delta:g})"
 
-    def widen(self, epsilon: float | Floats | None) -> float | Floats:
+    def widen(self, epsilon: Loss) -> float | Floats:
         """Return epsilon times the standard deviation."""
         assert epsilon is not None
         if not isinstance(epsilon, np.ndarray):

@@ -23,9 +23,6 @@ class Laplace(Additive):
     name: ClassVar = "laplace"
     title: ClassVar = "Laplace"
 
-    def __repr__(self) -> str:
-        return repr(self.name)  # as fingerprints in transcripts have it
-
     def density(self, far: Floats, rate: Floats) -> Floats:
         """Return the log density."""
         log: Floats = np.log(rate / 2) - rate * far

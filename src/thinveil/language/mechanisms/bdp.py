@@ -9,7 +9,7 @@ import numpy as np
 
 from thinveil.language.laws import Laplace
 from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
-from thinveil.language.queries import Codes, Floats
+from thinveil.language.queries import Codes, Floats, Loss
 from thinveil.language.shapes import Shape
 
 
@@ -24,9 +24,7 @@ class Bootstrap:
     title: ClassVar = "bootstrap sensitivity"
     shape: ClassVar = Shape(presence=True)
 
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
+    def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
         """Return 1 where some but not all records satisfy the predicate."""
         return ((count > 0) & (count < records)).astype(np.float64)
 

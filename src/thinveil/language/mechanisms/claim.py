@@ -19,7 +19,7 @@ import numpy as np
 from thinveil.errors import LawError, UsageError
 from thinveil.language.contracts import Law, Post, Sensitivity
 from thinveil.language.laws import Laplace, law_named
-from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.queries import Codes, Flags, Floats, Loss
 from thinveil.language.shapes import Shape, shape_of
 
 MOST_OFFSET: Final = 1e6
@@ -92,7 +92,7 @@ class Claim:
         threshold: Codes,
         constant: Flags,
         records: int,
-        epsilon: float | Floats | None,
+        epsilon: Loss,
     ) -> tuple[Flags, Floats]:
         """Return, for each count, the true bit and what epsilon divides to scale the noise.
 

@@ -5,30 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-import numpy as np
-
 from thinveil.language.laws import Laplace
 from thinveil.language.mechanisms.claim import Claim, Mechanism
-from thinveil.language.queries import Codes, Floats
-from thinveil.language.shapes import EVEN
+from thinveil.language.shapes import Constant
 
 
 @dataclass(frozen=True, slots=True)
-class Global:
+class Global(Constant):
     """Global sensitivity: some record of some table can move the answer, so it is 1."""
 
     title: ClassVar = "global sensitivity"
-    shape: ClassVar = EVEN
-
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
-        """Return one everywhere."""
-        return np.ones(count.shape)
-
-    def breakpoints(self, threshold: Codes, records: int) -> Codes:
-        """The answer's law changes with the true bit only: at b."""
-        return threshold[:, None]
+    size: ClassVar = 1.0
 
 
 MECHANISMS: Final = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from thinveil.language.laws.cauchy import CAUCHY, Cauchy
 from thinveil.language.mechanisms.claim import Claim, Mechanism
-from thinveil.language.queries import Codes, Floats
+from thinveil.language.queries import Codes, Floats, Loss
 from thinveil.language.shapes import EVEN
 
 
@@ -24,9 +24,7 @@ class Smooth:
     title: ClassVar = "smooth sensitivity"
     shape: ClassVar = EVEN  # but for so little, at a small loss, that the true bit tells more
 
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
+    def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
         """Return the smooth sensitivity; it needs the loss of the answer."""
         far = np.maximum(np.maximum(threshold - count, count - threshold - 1), 0)
         fade: Floats = np.exp(-(0.0 if epsilon is None else epsilon) / CAUCHY * far)

@@ -10,7 +10,7 @@ import numpy as np
 from thinveil.errors import UsageError
 from thinveil.language.laws import Laplace
 from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
-from thinveil.language.queries import Codes, Floats
+from thinveil.language.queries import Codes, Floats, Loss
 from thinveil.language.shapes import Shape
 
 USUAL_OFFSET: Final = 1.0
@@ -40,9 +40,7 @@ class KLocal:
         """It is 1 in a window around the threshold."""
         return Shape(reach=self.k)
 
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
+    def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
         """Return 1 in the noisy zone, 0 outside it."""
         above = count - threshold
         return ((above > -self.k) & (above <= self.k)).astype(np.float64)

@@ -5,29 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-import numpy as np
-
 from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
-from thinveil.language.queries import Codes, Floats
-from thinveil.language.shapes import EVEN
+from thinveil.language.shapes import Constant
 
 
 @dataclass(frozen=True, slots=True)
-class Insensitive:
+class Insensitive(Constant):
     """Sensitivity taken as zero: the true bit is answered as it is."""
 
     title: ClassVar = "no sensitivity"
-    shape: ClassVar = EVEN
-
-    def at(
-        self, count: Codes, threshold: Codes, records: int, epsilon: float | Floats | None
-    ) -> Floats:
-        """Return zero everywhere."""
-        return np.zeros(count.shape)
-
-    def breakpoints(self, threshold: Codes, records: int) -> Codes:
-        """The answer changes with the true bit only: at b."""
-        return threshold[:, None]
+    size: ClassVar = 0.0
 
 
 def unprotected(universe: Universe = "unbounded") -> Claim:

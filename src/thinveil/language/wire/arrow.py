@@ -23,7 +23,6 @@ rest of what is said in the metadata of its schema. Nothing is compressed.
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +39,7 @@ _LISTS: Final = (
     "cell_columns", "cell_low", "cell_length", "cell", "column", "low", "high", "threshold",
     "sizes", "repeats",
 )  # fmt: skip
+_WHOLE: Final = ("int8", "int16", "int32", "int64")
 _COMPRESSION: Final = 3  # the place of the codec in the description of a record batch
 
 
@@ -67,10 +67,7 @@ def encode_batch(asked: Asked) -> memoryview:
         "cell_low": low.reshape(-1),
         "cell_length": few((high - low).reshape(-1)),
         "cell": cell,
-        "column": batch.column,
-        "low": batch.low,
-        "high": batch.high,
-        "threshold": batch.threshold,
+        **{name: getattr(batch, name) for name in ("column", "low", "high", "threshold")},
         "sizes": np.empty(0, np.int64) if batch.offsets is None else np.diff(batch.offsets),
         "repeats": np.asarray(batch.repeats, np.int64).reshape(-1),
     }
@@ -124,7 +121,10 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
         raise FieldError("", "the record batch needs one row with the documented columns")
     if len(record.schema.names) != len(_LISTS) + 2:
         raise FieldError("", "a column of the record batch stands twice")
-    lists = {name: _whole_numbers(record, name) for name in _LISTS}
+    lists: dict[str, Any] = {
+        name: _values(record, name, _WHOLE, "signed whole numbers").astype(np.int64, copy=False)
+        for name in _LISTS
+    }
     boxes, questions = len(lists["cell"]), len(lists["threshold"])
     check_size(questions, boxes, 0, limits)
     repeats = _one_or_each(lists["repeats"], questions, "repeats")
@@ -141,24 +141,21 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
     ):
         raise FieldError("sizes", "must share the boxes out over the questions")
     check_size(answers, boxes, int(np.dot(sizes, sizes)), limits)
-    cells, cell = _cells(lists, len(schema))
-    column = lists["column"]
+    cells, column = _cells(lists, len(schema)), lists["column"]
     if len(column) and (column.min() < WHOLE or column.max() >= len(schema)):
         raise FieldError("column", "names an attribute that the table does not have")
     batch = QueryBatch(
         cells=cells,
-        cell=cell,
-        column=column,
-        low=lists["low"],
-        high=lists["high"],
+        **{name: lists[name] for name in ("cell", "column", "low", "high")},
         threshold=np.clip(lists["threshold"], -LIMIT, LIMIT),
         offsets=np.concatenate([[0], np.cumsum(sizes)]) if (sizes > 1).any() else None,
         repeats=repeats,
+        epsilon=epsilon,
     )
     key = record.column("key")
     if str(key.type) not in ("string", "large_string"):
         raise FieldError("key", "must be a text")
-    return Asked(key[0].as_py(), replace(batch, epsilon=epsilon))
+    return Asked(key[0].as_py(), batch)
 
 
 def _record(body: bytes | bytearray, what: str) -> Any:
@@ -199,8 +196,8 @@ def _slot(metadata: memoryview, table: int, place: int) -> int | None:
     return table + offset if offset else None
 
 
-def _values(record: Any, name: str) -> Any:
-    """Return the numbers of one list column."""
+def _values(record: Any, name: str, kinds: tuple[str, ...], what: str) -> Any:
+    """Return the numbers of one list column, whose type must be one of these."""
     pa = pyarrow()
     column = record.column(name)
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
@@ -208,22 +205,13 @@ def _values(record: Any, name: str) -> Any:
     values = column.flatten()
     if column.null_count or values.null_count:
         raise FieldError(name, "must not be null")
-    return values
-
-
-def _whole_numbers(record: Any, name: str) -> Codes:
-    values = _values(record, name)
-    if str(values.type) not in ("int8", "int16", "int32", "int64"):
-        raise FieldError(name, "must be a list of signed whole numbers")
-    whole: Codes = values.to_numpy(zero_copy_only=True).astype(np.int64, copy=False)
-    return whole
+    if str(values.type) not in kinds:
+        raise FieldError(name, f"must be a list of {what}")
+    return values.to_numpy(zero_copy_only=True)
 
 
 def _losses(record: Any) -> Floats:
-    values = _values(record, "epsilon")
-    if str(values.type) != "double":
-        raise FieldError("epsilon", "must be a list of doubles")
-    losses: Floats = values.to_numpy(zero_copy_only=True)
+    losses: Floats = _values(record, "epsilon", ("double",), "doubles")
     if not ((losses > 0) & (losses <= MOST_EPSILON)).all():  # what is no number is neither
         raise FieldError("epsilon", f"must lie above zero, and not above {MOST_EPSILON:g}")
     return losses
@@ -238,22 +226,22 @@ def _one_or_each(values: npt.NDArray[Any], questions: int, name: str) -> Any:
     return values[0].item() if (values == values[0]).all() else values
 
 
-def _cells(lists: dict[str, Codes], attributes: int) -> tuple[Cells, Codes]:
-    """Return the table of cells and each box's row in it."""
-    columns, cell = lists["cell_columns"].tolist(), lists["cell"]
+def _cells(lists: dict[str, Any], attributes: int) -> Cells:
+    """Return the table of cells."""
+    columns = lists["cell_columns"].tolist()
     if any(not 0 <= column < attributes for column in columns):
         raise FieldError("cell_columns", "names an attribute that the table does not have")
     low, length = lists["cell_low"], lists["cell_length"]
     if not columns:
-        if len(low) or len(length) or cell.any():
+        if len(low) or len(length) or lists["cell"].any():
             raise FieldError("cell_columns", "cells without attributes are one, and number 0")
-        return Cells.everything(), cell
+        return Cells.everything()
     if len(low) % len(columns):
         raise FieldError("cell_low", "needs one end for each cell and attribute")
     if len(length) not in {1, len(low)}:
         raise FieldError("cell_length", "needs one length, or one for each cell and attribute")
     shape = len(low) // len(columns), len(columns)
-    return Cells(tuple(columns), low.reshape(shape), (low + length).reshape(shape)), cell
+    return Cells(tuple(columns), low.reshape(shape), (low + length).reshape(shape))
 
 
 def encode_reply(reply: Reply) -> memoryview:

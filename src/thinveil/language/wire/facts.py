@@ -5,40 +5,27 @@ Bounds are codes, as in questions; a claim is written as what it is composed of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from thinveil.errors import FieldError, ThinveilError
-from thinveil.language import plugins
-from thinveil.language.claims import (
-    POSTS,
-    Bootstrap,
-    Claim,
-    Global,
-    Insensitive,
-    KLocal,
-    Sensitivity,
-    Smooth,
-)
+from thinveil.language import claims, plugins
+from thinveil.language.claims import Claim, Post, Sampler, Universe
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import LAWS, law_from_plain, law_to_plain
 from thinveil.language.policies import Policies
 from thinveil.language.schema import Attribute, Categories, Grid, Schema
 
 _SENSITIVITIES: Final[Mapping[str, type]] = {
-    "none": Insensitive,
-    "k-local": KLocal,
-    "bootstrap": Bootstrap,
-    "global": Global,
-    "smooth": Smooth,
+    "none": claims.Insensitive,
+    "k-local": claims.KLocal,
+    "bootstrap": claims.Bootstrap,
+    "global": claims.Global,
+    "smooth": claims.Smooth,
 }
-_WORDS: Final = {
-    "universe": ("unbounded", "bounded"),
-    "post": POSTS,
-    "sampler": ("own", "opendp"),
-}
+_WORDS: Final = {"universe": Universe, "post": Post, "sampler": Sampler}
 
 
 def facts_to_plain(facts: PublicFacts) -> dict[str, Any]:
@@ -81,14 +68,12 @@ def claim_to_plain(claim: Claim) -> dict[str, Any]:
     Raises:
         UsageError: It is made of a part that has no name, so other programs cannot know it.
     """
-    kind = next(
-        (name for name, each in _SENSITIVITIES.items() if type(claim.sensitivity) is each), None
-    )
-    if kind is None or (claim.noise is not None and type(claim.noise) not in LAWS.values()):
+    kinds = [name for name, each in _SENSITIVITIES.items() if type(claim.sensitivity) is each]
+    if not kinds or (claim.noise is not None and type(claim.noise) not in LAWS.values()):
         return {"name": claim.name, "plugin": plugins.claim_to_plain(claim)}
     return {
         "name": claim.name,
-        "sensitivity": {"kind": kind, **({} if claim.k is None else {"k": claim.k})},
+        "sensitivity": {"kind": kinds[0], **({} if claim.k is None else {"k": claim.k})},
         "noise": law_to_plain(claim.noise),
         "offset": claim.offset,
         **{name: getattr(claim, name) for name in _WORDS},
@@ -99,9 +84,9 @@ def _claim(plain: Mapping[str, Any]) -> Claim:
     if "plugin" in plain:
         return plugins.claim_from_plain(_typed(plain["plugin"], dict))
     given = dict(_typed(plain["sensitivity"], dict))
-    make: Callable[..., Sensitivity] = _SENSITIVITIES[given.pop("kind")]
+    make = _SENSITIVITIES[given.pop("kind")]
     words = {name: plain[name] for name in _WORDS}
-    if any(word not in _WORDS[name] for name, word in words.items()):
+    if any(word not in get_args(_WORDS[name]) for name, word in words.items()):
         raise ValueError("an unknown word")
     return Claim(
         name=_typed(plain["name"], str),
@@ -113,19 +98,11 @@ def _claim(plain: Mapping[str, Any]) -> Claim:
 
 
 def _attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
-    plain: dict[str, Any] = {
-        "name": attribute.name,
-        "kind": attribute.kind,
-        "missing": attribute.missing,
-    }
+    plain = {name: getattr(attribute, name) for name in ("name", "kind", "missing")}
     if isinstance(attribute, Categories):
         return {**plain, "values": list(attribute.values)}
-    return {
-        **plain,
-        "step": str(attribute.step),
-        "lower": attribute.lower,
-        "upper": attribute.upper,
-    }
+    bounds = {"lower": attribute.lower, "upper": attribute.upper}
+    return {**plain, "step": str(attribute.step), **bounds}
 
 
 def _attribute(plain: object) -> Attribute:
@@ -134,9 +111,8 @@ def _attribute(plain: object) -> Attribute:
     if plain["kind"] == "category":
         values = tuple(_typed(each, str) for each in _typed(plain["values"], list))
         return Categories(name, values, missing)
-    lower, upper = plain["lower"], plain["upper"]
-    if any(type(bound) is not int for bound in (lower, upper) if bound is not None):
-        raise TypeError("a bound is not a code")
+    ends = plain["lower"], plain["upper"]
+    lower, upper = (None if end is None else _typed(end, int) for end in ends)
     step = Decimal(_typed(plain["step"], str))
     return Grid(name, plain["kind"], step, lower, upper, missing)
 

@@ -18,7 +18,7 @@ text "missing" stands for the missing values alone. A box without ranges holds e
 "repeats" and "epsilon" stand at the top for all questions, or in a question for itself.
 
 Two bodies are the same batch if they ask the same boxes, in the same order, at the same loss;
-`content_digest` decides. `wire_arrow` has the same in columns.
+`content_digest` decides. `arrow` has the same in columns.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from thinveil.errors import FieldError, TooLarge
-from thinveil.language.queries import Codes, Floats, QueryBatch, Range, batch_of
+from thinveil.language.queries import Codes, Floats, Loss, QueryBatch, Range, batch_of
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Schema
 
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:+-]{0,199}")
@@ -114,41 +115,28 @@ def content_digest(batch: QueryBatch) -> bytes:
     """Return 16 bytes that tell what is asked at which loss, however it is written."""
     seal = hashlib.blake2b(f"{len(batch.cell)} boxes".encode(), digest_size=16)
     for column in batch.columns():
-        low, high = _ends(batch, column)
+        low, high = batch.ranges([column])
         if not ((low == MISSING) & (high == INFINITE)).all():
             seal.update(f"column {column}:".encode())
             _update(seal, low)
             _update(seal, high - low)  # a length past 2^63 wraps, and stays its own
-    sizes = np.ones(1, np.int64) if batch.offsets is None else np.diff(batch.offsets)
-    _update(seal, sizes)
+    _update(seal, np.ones(1, np.int64) if batch.offsets is None else np.diff(batch.offsets))
     _update(seal, np.clip(batch.threshold, -LIMIT, LIMIT))
-    _update(seal, np.asarray(batch.repeats, np.int64).reshape(-1))
+    _update(seal, np.asarray(batch.repeats, np.int64))
     if batch.epsilon is not None:
-        epsilon = np.asarray(batch.epsilon, np.float64).reshape(-1)
-        if (epsilon == epsilon[0]).all():
-            epsilon = epsilon[:1]
+        epsilon = few(np.asarray(batch.epsilon, np.float64).reshape(-1))
         seal.update(b"epsilon" + epsilon.astype("<f8").tobytes())
     return seal.digest()
 
 
-def _ends(batch: QueryBatch, column: int) -> tuple[Codes, Codes]:
-    """Return where each box's range of one column starts and ends."""
-    cells = batch.cells
-    if column in cells.columns:  # then no box narrows it any further
-        own = cells.columns.index(column)
-        return cells.low[:, own][batch.cell], cells.high[:, own][batch.cell]
-    mine = batch.column == column
-    return np.where(mine, batch.low, MISSING), np.where(mine, batch.high, INFINITE)
-
-
 def _update(seal: hashlib.blake2b, values: Codes) -> None:
     """Take whole numbers into a digest: one of them where all are the same."""
-    short = narrow(few(values))
+    short = narrow(few(values.reshape(-1)))
     seal.update(f"{short.dtype.itemsize} {len(short)},".encode())
     seal.update(short.astype(short.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
-def few(values: Codes) -> Codes:
+def few(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return one number where all are the same."""
     return values[:1] if len(values) and (values == values[0]).all() else values
 
@@ -169,19 +157,18 @@ def encode_batch(asked: Asked, schema: Schema) -> bytes:
     batch = asked.batch
     columns = batch.columns()
     names = [schema[column].name for column in columns]
-    low, high = batch.ranges(columns)
     boxes = [
         {
-            name: _written(start, end)
-            for name, start, end in zip(names, lows, highs, strict=True)
-            if (start, end) != (MISSING, INFINITE)
+            name: _written(low, high)
+            for name, (low, high) in zip(names, box, strict=True)
+            if (low, high) != (MISSING, INFINITE)
         }
-        for lows, highs in zip(low.tolist(), high.tolist(), strict=True)
+        for box in np.stack(batch.ranges(columns), axis=2).tolist()
     ]
     offsets = range(len(boxes) + 1) if batch.offsets is None else batch.offsets.tolist()
     questions: list[dict[str, Any]] = [
-        {"boxes": boxes[offsets[place] : offsets[place + 1]], "more_than": threshold}
-        for place, threshold in enumerate(batch.threshold.tolist())
+        {"boxes": boxes[start:end], "more_than": threshold}
+        for (start, end), threshold in zip(pairwise(offsets), batch.threshold.tolist(), strict=True)
     ]
     body: dict[str, Any] = {"key": asked.key}
     for name, value in (("repeats", batch.repeats), ("epsilon", batch.epsilon)):
@@ -214,40 +201,26 @@ def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Ask
     key = top.get("key")
     if not isinstance(key, str):
         raise FieldError("key", "every batch needs a key, a text of your choice")
-    questions = _list(top.get("questions"), "questions")
-    if not questions:
-        raise FieldError("questions", "a batch needs at least one question")
+    questions = _list(top, "questions", "", "a batch needs at least one question")
     check_size(len(questions), 0, 0, limits)
     column_of = {name: column for column, name in enumerate(schema.names)}
-    usual_repeats = _repeats(top.get("repeats", 1), "repeats")
-    usual_epsilon = _epsilon(top.get("epsilon"), "epsilon")
+    usual = {
+        "repeats": _repeats(top.get("repeats", 1), "repeats"),
+        "epsilon": _epsilon(top.get("epsilon"), "epsilon"),
+    }
     asked: list[tuple[list[dict[int, Range]], int]] = []
     repeats, epsilons = [], []
     answers = boxes = pairs = 0
     for number, given in enumerate(questions):
         where = f"questions[{number}]"
-        question = _object(given, where, _QUESTION)
-        union = _list(question.get("boxes"), f"{where}.boxes")
-        if not union:
-            raise FieldError(f"{where}.boxes", "every question needs at least one box")
-        wanted = _repeats(question.get("repeats", usual_repeats), f"{where}.repeats")
-        answers, boxes, pairs = answers + wanted, boxes + len(union), pairs + len(union) ** 2
+        question = {**usual, **_object(given, where, _QUESTION)}
+        union = _list(question, "boxes", f"{where}.", "every question needs at least one box")
+        repeats.append(_repeats(question["repeats"], f"{where}.repeats"))
+        answers, boxes, pairs = answers + repeats[-1], boxes + len(union), pairs + len(union) ** 2
         check_size(answers, boxes, pairs, limits)
-        asked.append(
-            (
-                [
-                    _box(box, f"{where}.boxes[{place}]", column_of)
-                    for place, box in enumerate(union)
-                ],
-                _whole(question.get("more_than"), f"{where}.more_than"),
-            )
-        )
-        repeats.append(wanted)
-        epsilons.append(
-            _epsilon(question["epsilon"], f"{where}.epsilon")
-            if "epsilon" in question
-            else usual_epsilon
-        )
+        held = [_box(box, f"{where}.boxes[{at}]", column_of) for at, box in enumerate(union)]
+        asked.append((held, _whole(question.get("more_than"), f"{where}.more_than")))
+        epsilons.append(_epsilon(question["epsilon"], f"{where}.epsilon"))
     batch = batch_of(asked, repeats[0] if len(set(repeats)) == 1 else repeats)
     return Asked(key, replace(batch, epsilon=_losses(epsilons)))
 
@@ -286,9 +259,12 @@ def _object(value: object, where: str, known: frozenset[str]) -> Mapping[str, An
     return value
 
 
-def _list(value: object, where: str) -> Sequence[Any]:
+def _list(given: Mapping[str, Any], name: str, where: str, if_empty: str) -> list[Any]:
+    value = given.get(name)
     if not isinstance(value, list):
-        raise FieldError(where, "must be a list")
+        raise FieldError(where + name, "must be a list")
+    if not value:
+        raise FieldError(where + name, if_empty)
     return value
 
 
@@ -318,7 +294,7 @@ def _epsilon(value: object, where: str) -> float | None:
     return float(value)
 
 
-def _losses(epsilons: list[float | None]) -> float | Floats | None:
+def _losses(epsilons: list[float | None]) -> Loss:
     """Return one loss for all questions, one for each, or none."""
     first = epsilons[0]
     if all(each == first for each in epsilons):
@@ -333,8 +309,7 @@ def _box(value: object, where: str, column_of: Mapping[str, int]) -> dict[int, R
         raise FieldError(where, "must be an object of ranges, by the names of attributes")
     box = {}
     for name, span in value.items():
-        column = column_of.get(name)
-        if column is None:
+        if (column := column_of.get(name)) is None:
             raise FieldError(where, "names an attribute that the table does not have")
         box[column] = _range(span, f"{where}, attribute {column}")
     return box
@@ -345,13 +320,11 @@ def _range(value: object, where: str) -> Range:
         return MISSING, LOWEST
     if not isinstance(value, list) or len(value) != 2:
         raise FieldError(where, 'must be [low, high] or "missing"')
-    low = MISSING if value[0] is None else _code(value[0], where)
-    high = INFINITE if value[1] is None else _code(value[1], where)
-    return low, high
+    return _code(value[0], MISSING, where), _code(value[1], INFINITE, where)
 
 
-def _code(value: object, where: str) -> int:
-    code = _whole(value, where)
+def _code(value: object, if_open: int, where: str) -> int:
+    code = if_open if value is None else _whole(value, where)
     if not MISSING <= code <= INFINITE:
         raise FieldError(where, "a code must fit into 64 bits")
     return code
@@ -359,28 +332,12 @@ def _code(value: object, where: str) -> int:
 
 def encode_reply(reply: Reply, batch: QueryBatch) -> bytes:
     """Write answers as JSON, a list for each question; no answer is null."""
-    repeats = batch.repeats
     values = [None if value != value else value for value in reply.values.tolist()]
-    ends = (
-        range(repeats, len(values) + 1, repeats)
-        if isinstance(repeats, int)
-        else np.cumsum(repeats).tolist()
-    )
-    rows, start = [], 0
-    for end in ends:
-        rows.append(values[start:end])
-        start = end
-    return json.dumps(
-        {
-            "key": reply.key,
-            "answers": rows,
-            "cost": reply.cost,
-            "left": reply.left,
-            "again": reply.again,
-        },
-        separators=(",", ":"),
-        allow_nan=False,
-    ).encode()
+    ends = np.cumsum(np.full(batch.questions, batch.repeats)).tolist()
+    rows = [values[start:end] for start, end in pairwise([0, *ends])]
+    said = {"key": reply.key, "answers": rows, "cost": reply.cost, "left": reply.left}
+    plain = {**said, "again": reply.again}
+    return json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
 
 
 def decode_reply(body: bytes) -> Reply:
@@ -391,10 +348,8 @@ def decode_reply(body: bytes) -> Reply:
     """
     try:
         plain = json.loads(body)
-        rows = plain["answers"]
-        values = np.array([value for row in rows for value in row], np.float64)
-        return Reply(
-            str(plain["key"]), values, str(plain["cost"]), str(plain["left"]), bool(plain["again"])
-        )
+        values = np.array([value for row in plain["answers"] for value in row], np.float64)
+        key, cost, left = (str(plain[name]) for name in ("key", "cost", "left"))
+        return Reply(key, values, cost, left, bool(plain["again"]))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise FieldError("answers", "the reply is not one of a thinveil service") from None
