@@ -7,28 +7,21 @@ from fractions import Fraction
 from typing import Final
 
 from thinveil.errors import BudgetError
-from thinveil.language.contracts import Law, Post, Sensitivity
+from thinveil.language.contracts import Law, Post
 from thinveil.language.laws.cauchy import CAUCHY
 from thinveil.language.mechanisms import BUILT_IN
 from thinveil.language.mechanisms.bdp import Bootstrap, bdp
-from thinveil.language.mechanisms.claim import (
-    MOST_OFFSET,
-    POSTS,
-    SMALLEST_EPSILON,
-    Claim,
-    Sampler,
-    Universe,
-    composed,
-)
+from thinveil.language.mechanisms.claim import POSTS, SMALLEST_EPSILON, Claim, Sampler, Universe
+from thinveil.language.mechanisms.claim import composed as _composed
 from thinveil.language.mechanisms.dp_laplace import Global
 from thinveil.language.mechanisms.dp_smooth import Smooth
-from thinveil.language.mechanisms.idp import USUAL_OFFSET, KLocal, idp
+from thinveil.language.mechanisms.idp import KLocal, idp
 from thinveil.language.mechanisms.unprotected import Insensitive, unprotected
 
 __all__ = [
-    "CAUCHY", "MECHANISMS", "MOST_OFFSET", "POSTS", "SMALLEST_EPSILON", "USUAL_OFFSET",
-    "Bootstrap", "Claim", "Global", "Insensitive", "KLocal", "Law", "Post", "Sampler",
-    "Sensitivity", "Smooth", "Universe", "bdp", "claim_named", "idp", "reduce_group", "unprotected",
+    "CAUCHY", "MECHANISMS", "POSTS", "SMALLEST_EPSILON", "Bootstrap", "Claim", "Global",
+    "Insensitive", "KLocal", "Post", "Sampler", "Smooth", "Universe", "bdp", "claim_named", "idp",
+    "reduce_group", "unprotected",
 ]  # fmt: skip
 
 MECHANISMS: Final = tuple(BUILT_IN)
@@ -59,7 +52,7 @@ def claim_named(
         return BUILT_IN[name].claim(k, universe, offset, post, noise)
     from thinveil.language.plugins import mechanism  # it builds on this module
 
-    return composed(mechanism(name, k, universe), offset, post, noise)
+    return _composed(mechanism(name, k, universe), offset, post, noise)
 
 
 def reduce_group(epsilons: Sequence[Fraction]) -> tuple[int, Fraction]:

@@ -10,10 +10,8 @@ from collections.abc import Generator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
 from thinveil.language.queries import Answers, Codes, Flags, Floats, Loss, QueryBatch
+from thinveil.language.scrambling import Words as Words
 
 if TYPE_CHECKING:
     from thinveil.language.facts import PublicFacts
@@ -22,8 +20,6 @@ _T = TypeVar("_T")
 
 Post = Literal["none", "integer", "binary"]
 """What is done to a noisy answer: nothing, rounding to a whole number, or to 0 or 1."""
-Words = npt.NDArray[np.uint64]
-"""Random words of 64 bits, one for each answer."""
 
 
 class Sensitivity(Protocol):
@@ -31,15 +27,12 @@ class Sensitivity(Protocol):
 
     Conforms: `Insensitive` (no protection), `KLocal` (Individual and Group IDP), `Bootstrap`
     (Bootstrap DP), `Global` and `Smooth` (honest differential privacy), and any hashable value
-    with these two; a plug-in brings its own. Besides, it may have a whole number `k`, the group
-    size of `--k`; a text `title` for people; and a `shape`, which is found by looking otherwise.
+    with these two. It may have a whole number `k`, the group size of `--k`; a text `title` for
+    people; and a `shape`, which is found by looking otherwise.
     """
 
     def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
-        """Return the sensitivity for each true count and threshold.
-
-        The size of the table and the loss of an answer are at hand for those that need them.
-        """
+        """Return the sensitivity for each true count and threshold."""
         ...
 
     def breakpoints(self, threshold: Codes, records: int) -> Codes:
@@ -166,6 +159,7 @@ class Target(Protocol):
 Attack = Generator[QueryBatch, Answers, _T]
 """An attack: it yields batches, is sent their answers, and returns what it found.
 
-Conforms: every entry of `attacker.attacks`. `attacker.engines.protocol` has the contract of the
-engines that these share.
+Conforms: every entry of `attacker.attacks`. What finds counts and values for them is an engine;
+`attacker.engines.protocol.Engine` is its contract, which stands there since it speaks of axes and
+groups of records, terms of the attacker alone.
 """

@@ -157,10 +157,8 @@ def _distance(low: Codes, high: Codes) -> Floats:
 def check_disjoint(batch: QueryBatch) -> None:
     """Refuse a batch in which two boxes of one question overlap.
 
-    Boxes that start from cells of different kinds lie apart. What is left is compared.
-
-    Raises:
-        QueryError: Names the first question whose boxes overlap, of those with fewest boxes.
+    Boxes that start from cells of different kinds lie apart; what is left is compared. The
+    QueryError names the first question whose boxes overlap, of those with fewest boxes.
     """
     if batch.offsets is None:
         return

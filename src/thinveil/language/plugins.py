@@ -123,9 +123,7 @@ def mechanism(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
 def target_maker(name: str) -> Callable[..., Any]:
     """Return what opens a plug-in's target: a function of an address and a schema.
 
-    Raises:
-        UsageError: There is no such target.
-        PluginError: It cannot be loaded.
+    A UsageError says that there is none of this name, a PluginError that it cannot be loaded.
     """
     if name not in _found(TARGET_GROUP):
         known = ", ".join(target_names()) or "none is installed"
@@ -142,11 +140,7 @@ def target_maker(name: str) -> Callable[..., Any]:
 
 
 def made(group: str, name: str, taken: tuple[str, ...], kind: type[_T]) -> _T:
-    """Return what a plug-in makes when it is called without anything.
-
-    Raises:
-        PluginError: It cannot be loaded, or makes something else.
-    """
+    """Return what a plug-in makes when it is called without anything, or raise a PluginError."""
     wanted = f"a thinveil {kind.__name__} is wanted"
     thing = _maker(_only(group, name, taken), lambda made: isinstance(made, kind), wanted)()
     return cast(_T, thing)
@@ -211,8 +205,7 @@ def _kind(value: object) -> str:
 def check_claim(claim: Claim) -> None:
     """Look at a claim's law on small tables.
 
-    Raises:
-        UsageError: It is not a law that a curator can draw from and an attacker can weigh by.
+    A UsageError says why no curator can draw from it, or no attacker weigh by it.
     """
     check_members(claim.noise)
     for what, value, known in (
@@ -324,8 +317,7 @@ def _array(value: object, shape: tuple[int, ...]) -> Floats:
 def claim_to_plain(claim: Claim) -> dict[str, Any]:
     """Write a claim as plain values, by the name of its mechanism.
 
-    Raises:
-        UsageError: No mechanism by name stands for this claim.
+    A UsageError says that no mechanism by name stands for it.
     """
     ours = claim.noise if type(claim.noise) in LAWS.values() else None
     parts = product((None, ours), (claim.offset or None, None), (claim.post, None))
@@ -352,8 +344,7 @@ def _plugged(name: str) -> list[str]:
 def claim_from_plain(plain: Mapping[str, Any]) -> Claim:
     """Read back what `claim_to_plain` wrote; a plug-in must be installed here, too.
 
-    Raises:
-        ThinveilError: There is no such mechanism, or the values make no sense.
+    A ThinveilError says that there is no such mechanism, or that the values make no sense.
     """
     try:
         return claim_named(

@@ -43,22 +43,15 @@ class Policies:
 
     def describe(self) -> list[str]:
         """Say each policy in a phrase."""
-        said = []
-        if self.min_epsilon is not None:
-            said.append(f"refuses answers with a share below {self.min_epsilon:g}")
-        if self.max_queries is not None:
-            said.append(f"gives at most {self.max_queries:,} answers in all")
-        if self.cache:
-            said.append("gives a question that was asked before the same answer")
-        return said
+        least, most = self.min_epsilon, self.max_queries
+        return [
+            *([] if least is None else [f"refuses answers with a share below {least:g}"]),
+            *([] if most is None else [f"gives at most {most:,} answers in all"]),
+            *(["gives a question that was asked before the same answer"] * self.cache),
+        ]
 
     def admit(self, batch: QueryBatch, answered: int) -> None:
-        """Refuse a stamped batch that some policy forbids, after `answered` earlier answers.
-
-        Raises:
-            BudgetError: A share is below the smallest allowed one.
-            BudgetSpent: The batch would pass the largest number of answers.
-        """
+        """Refuse a stamped batch that some policy forbids, after `answered` earlier answers."""
         if self.min_epsilon is not None and batch.epsilon is not None:
             smallest = float(np.min(batch.epsilon))
             if smallest < self.min_epsilon:

@@ -19,8 +19,7 @@ MICROSECOND: Final = timedelta(microseconds=1)
 def day(value: object) -> date:
     """Read a date: an ISO date or the midnight that an ISO datetime names, or an object.
 
-    Raises:
-        ValueError: It is neither; the message does not repeat it.
+    A ValueError says that it is neither, and does not repeat it.
     """
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
@@ -33,9 +32,8 @@ def day(value: object) -> date:
 def moment(value: object) -> datetime:
     """Read an ISO date or datetime, or an object; one with an offset is turned into UTC.
 
-    Raises:
-        ValueError: It is neither; the message does not repeat it.
-        OverflowError: It lies beyond the years that Python knows.
+    A ValueError says that it is neither, and does not repeat it; an OverflowError, that it lies
+    beyond the years that Python knows.
     """
     if isinstance(value, datetime):
         at = value
@@ -52,9 +50,5 @@ def moment(value: object) -> datetime:
 
 
 def ticks(value: object) -> int:
-    """Read a moment as microseconds since 1970.
-
-    Raises:
-        ValueError: It is no moment.
-    """
+    """Read a moment as microseconds since 1970, or raise as `moment` does."""
     return (moment(value) - EPOCH) // MICROSECOND

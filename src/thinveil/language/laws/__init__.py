@@ -29,11 +29,7 @@ LAWS: Final[Mapping[str, type[Law]]] = {
 
 
 def law_named(name: object, **parameters: Any) -> Law:
-    """Return a law by its name and parameters.
-
-    Raises:
-        LawError: There is no such law, or its parameters do not fit.
-    """
+    """Return a law by its name and parameters; a LawError says what does not fit."""
     make = LAWS.get(name) if isinstance(name, str) else None
     if make is None:
         raise LawError(f"there is no noise law {name!r}; choose from {', '.join(LAWS)}")
@@ -50,8 +46,7 @@ def law_named(name: object, **parameters: Any) -> Law:
 def law_to_plain(law: Law | None) -> Any:
     """Write a law of ours for JSON: its name, with its parameters where it has any.
 
-    Raises:
-        LawError: It is not one of ours, so other programs cannot know it.
+    A LawError says that it is not one of ours, so that other programs cannot know it.
     """
     if law is None:
         return "none"
@@ -62,11 +57,7 @@ def law_to_plain(law: Law | None) -> Any:
 
 
 def law_from_plain(plain: object) -> Law | None:
-    """Read back what `law_to_plain` wrote.
-
-    Raises:
-        LawError: There is no such law.
-    """
+    """Read back what `law_to_plain` wrote, or raise a LawError."""
     if plain == "none":
         return None
     given = dict(plain) if isinstance(plain, Mapping) else {"law": plain}

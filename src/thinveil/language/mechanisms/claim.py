@@ -1,17 +1,14 @@
 """What a mechanism says of itself, as a pure description.
 
-A claim is a composition: how sensitive the query is, what noise that sensitivity scales,
-what happens to the noisy answer, and over which universe of records the claim is made. The
-curator draws from a claim, the attacker computes likelihoods from the very same object;
-neither needs the other.
-
-Sensitivities are those of the threshold query "is c > b?" (the zones of docs/mechanisms.md).
+The curator draws from a claim, the attacker computes likelihoods from the very same object;
+neither needs the other. Sensitivities are those of the threshold query "is c > b?" (the zones of
+docs/mechanisms.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -22,8 +19,7 @@ from thinveil.language.laws import Laplace, law_named
 from thinveil.language.queries import Codes, Flags, Floats, Loss
 from thinveil.language.shapes import Shape, shape_of
 
-MOST_OFFSET: Final = 1e6
-"""A larger offset could overflow a double at the smallest epsilon, and hides all else anyway."""
+_MOST: Final = 1e6  # a larger offset could overflow a double at the smallest epsilon
 
 SMALLEST_EPSILON: Final = 1e-300
 """Below this the noise of some answer could overflow a double."""
@@ -61,7 +57,6 @@ class Claim:
     offset: float = 0.0
     post: Post = "none"
     sampler: Sampler = "own"
-    _shape: Shape | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         if isinstance(self.noise, str):
@@ -71,10 +66,8 @@ class Claim:
             raise LawError(f"{self.name}: the noise is a {type(self.noise).__name__}, not a law")
         if self.sampler == "opendp" and type(self.noise) is not Laplace:
             raise LawError(f"{self.name}: OpenDP draws Laplace noise here, and no other")
-        if not 0 <= self.offset <= MOST_OFFSET:
-            raise UsageError(
-                f"the offset of the sensitivity must lie between 0 and {MOST_OFFSET:g}"
-            )
+        if not 0 <= self.offset <= _MOST:
+            raise UsageError(f"the offset of the sensitivity must lie between 0 and {_MOST:g}")
         if self.noise is None and (self.offset or self.post != "none"):
             raise UsageError(f"{self.name}: without noise there is nothing to offset or to round")
         if self.noise is not None and self.noise.discrete and self.post == "none":
@@ -82,17 +75,12 @@ class Claim:
 
     def __repr__(self) -> str:
         # as fingerprints in transcripts have it, since before a law was a value
-        said = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
         said["noise"] = "none" if self.noise is None else self.noise
         return f"Claim({', '.join(f'{name}={value!r}' for name, value in said.items())})"
 
     def law(
-        self,
-        count: Codes,
-        threshold: Codes,
-        constant: Flags,
-        records: int,
-        epsilon: Loss,
+        self, count: Codes, threshold: Codes, constant: Flags, records: int, epsilon: Loss
     ) -> tuple[Flags, Floats]:
         """Return, for each count, the true bit and what epsilon divides to scale the noise.
 
@@ -114,11 +102,8 @@ class Claim:
 
     @property
     def shape(self) -> Shape:
-        """Where there is noise, as the sensitivity says or as its law shows; found out once."""
-        if self._shape is None:
-            object.__setattr__(self, "_shape", shape_of(self.sensitivity))
-        assert self._shape is not None
-        return self._shape
+        """Where there is noise, as the sensitivity says or as its law shows."""
+        return shape_of(self.sensitivity)
 
     @property
     def protected(self) -> bool:
@@ -133,7 +118,7 @@ class Claim:
     @property
     def control(self) -> bool:
         """Whether it is honest: noise that does not depend on the data, whatever its name."""
-        return self.protected and not self.leaks
+        return self.protected and not self.shape.leaks
 
     @property
     def zoned(self) -> bool:
@@ -144,16 +129,17 @@ class Claim:
         shape = self.shape
         if self.noise is None or shape.even:
             return True
-        plain = self.offset == 0 and self.post == "none"
         level = shape.level and self.noise.level
-        return (shape.presence or shape.reach is not None) and (level or plain)
+        return (shape.presence or shape.reach is not None) and (level or self._plain)
+
+    @property
+    def _plain(self) -> bool:
+        return self.offset == 0 and self.post == "none"
 
     @property
     def reads_exactly(self) -> bool:
         """Whether a single answer tells noise from no noise: it is exact or drowned in it."""
-        return not self.protected or (
-            self.leaks and self.zoned and self.offset == 0 and self.post == "none"
-        )
+        return not self.protected or (self.leaks and self.zoned and self._plain)
 
     @property
     def hides_direction(self) -> bool:
@@ -212,22 +198,13 @@ class Mechanism:
     def claim(
         self, k: int, universe: Universe, offset: float | None, post: Post | None, noise: Law | None
     ) -> Claim:
-        """Return its claim, perhaps with an offset, rounding or a noise law that it takes.
-
-        Raises:
-            UsageError: The parts do not go together.
-        """
-        if self.offset is not None:
-            offset = self.offset if offset is None else offset
-            if not offset > 0:
-                raise UsageError(
-                    f"{self.name}: the offset must be above zero; without one it is idp"
-                )
-        if self.post is not None:
-            if post not in (None, self.post):
-                raise UsageError(f"{self.name} rounds its answers already; use the mechanism idp")
-            post = self.post
-        return composed(self.make(k, universe), offset, post, noise)
+        """Return its claim, perhaps with an offset, rounding or a noise law that it takes."""
+        offset = self.offset if offset is None else offset
+        if self.offset is not None and not (offset or 0) > 0:
+            raise UsageError(f"{self.name}: the offset must be above zero; without one it is idp")
+        if self.post is not None and post not in (None, self.post):
+            raise UsageError(f"{self.name} rounds its answers already; use the mechanism idp")
+        return composed(self.make(k, universe), offset, self.post or post, noise)
 
 
 def composed(
@@ -235,8 +212,7 @@ def composed(
 ) -> Claim:
     """Return a claim with an offset, rounding and noise, and a name that says so.
 
-    Raises:
-        UsageError: The claim brings its own, and another one is asked for.
+    A UsageError says that the claim brings its own, and another one is asked for.
     """
     for what, own, wanted in (("offset", claim.offset, offset), ("post", claim.post, post)):
         if own not in (0.0, "none") and wanted not in (None, own):

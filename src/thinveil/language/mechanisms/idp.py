@@ -13,8 +13,7 @@ from thinveil.language.mechanisms.claim import Claim, Mechanism, Universe
 from thinveil.language.queries import Codes, Floats, Loss
 from thinveil.language.shapes import Shape
 
-USUAL_OFFSET: Final = 1.0
-"""The offset a of the section "Ensuring all answers are noisy"."""
+_USUAL: Final = 1.0  # the offset a of the section "Ensuring all answers are noisy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +60,5 @@ MECHANISMS: Final = (
     Mechanism(
         "idp-integer", "Individual DP, answers rounded to whole numbers", idp, post="integer"
     ),
-    Mechanism("idp-noisy", "Individual DP with noise in every answer", idp, offset=USUAL_OFFSET),
+    Mechanism("idp-noisy", "Individual DP with noise in every answer", idp, offset=_USUAL),
 )

@@ -44,11 +44,7 @@ _COMPRESSION: Final = 3  # the place of the codec in the description of a record
 
 
 def pyarrow(what: str = "Arrow over HTTP") -> Any:
-    """Import pyarrow where it is needed, not before.
-
-    Raises:
-        MissingExtra: It is not installed.
-    """
+    """Import pyarrow where it is needed, not before; raise MissingExtra if it is not there."""
     try:
         import pyarrow as pa
         import pyarrow.ipc
@@ -105,9 +101,7 @@ def _stream(pa: Any, record: Any) -> memoryview:
 def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Asked:
     """Read a batch from an Arrow stream; arrays that are wide enough are not copied.
 
-    Raises:
-        FieldError: Something in it is malformed; names the field.
-        TooLarge: It asks for more than the limits allow.
+    Raises what `json.decode_batch` does.
     """
     record = _record(body, "the body")
     try:
@@ -253,11 +247,7 @@ def encode_reply(reply: Reply) -> memoryview:
 
 
 def decode_reply(body: bytes) -> Reply:
-    """Read answers from an Arrow stream.
-
-    Raises:
-        FieldError: The body is not a reply.
-    """
+    """Read answers from an Arrow stream; a FieldError says that the body is not a reply."""
     record = _record(body, "the reply")
     try:
         metadata = record.schema.metadata or {}

@@ -29,11 +29,7 @@ _WORDS: Final = {"universe": Universe, "post": Post, "sampler": Sampler}
 
 
 def facts_to_plain(facts: PublicFacts) -> dict[str, Any]:
-    """Return public facts as plain values for JSON.
-
-    Raises:
-        UsageError: The claim is made of a part that has no name.
-    """
+    """Return public facts as plain values for JSON, or raise as `claim_to_plain` does."""
     return {
         "records": facts.records,
         "attributes": [_attribute_to_plain(each) for each in facts.schema],
@@ -43,11 +39,7 @@ def facts_to_plain(facts: PublicFacts) -> dict[str, Any]:
 
 
 def facts_from_plain(plain: object) -> PublicFacts:
-    """Read public facts.
-
-    Raises:
-        FieldError: They are malformed, or contradict themselves.
-    """
+    """Read public facts; a FieldError says that they are malformed or contradict themselves."""
     try:
         assert isinstance(plain, dict)
         return PublicFacts(
@@ -65,8 +57,7 @@ def facts_from_plain(plain: object) -> PublicFacts:
 def claim_to_plain(claim: Claim) -> dict[str, Any]:
     """Return a claim as its composition; one of a plug-in by its name.
 
-    Raises:
-        UsageError: It is made of a part that has no name, so other programs cannot know it.
+    A UsageError says that a part of it has no name, so that other programs cannot know it.
     """
     kinds = [name for name, each in _SENSITIVITIES.items() if type(claim.sensitivity) is each]
     if not kinds or (claim.noise is not None and type(claim.noise) not in LAWS.values()):

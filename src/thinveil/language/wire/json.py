@@ -60,9 +60,8 @@ class Limits:
         answers: The most answers to one batch, repeats counted.
         boxes: The most boxes in one batch.
         body: The most bytes of one request.
-        json: The most bytes of one request in JSON, which takes far more room once it is read.
-        pairs: The most pairs of boxes within questions, a box with itself included: all of them
-            may have to be compared.
+        json: The most bytes of one in JSON, which takes far more room once it is read.
+        pairs: The most pairs of boxes within questions: all of them may have to be compared.
     """
 
     answers: int
@@ -189,9 +188,7 @@ def _written(low: int, high: int) -> object:
 def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Asked:
     """Read a batch from JSON.
 
-    Raises:
-        FieldError: Something in it is malformed; names the field.
-        TooLarge: It asks for more than the limits allow.
+    A FieldError names the field that is malformed; TooLarge says which limit the batch passes.
     """
     if len(body) > limits.json:
         raise TooLarge(
@@ -226,11 +223,7 @@ def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Ask
 
 
 def check_size(answers: int, boxes: int, pairs: int, limits: Limits) -> None:
-    """Refuse a batch that is larger than a service takes at once.
-
-    Raises:
-        TooLarge: Says which limit it passes.
-    """
+    """Refuse a batch that is larger than a service takes at once: TooLarge names the limit."""
     for size, most, what in (
         (answers, limits.answers, "answers"),
         (boxes, limits.boxes, "boxes"),
@@ -242,13 +235,9 @@ def check_size(answers: int, boxes: int, pairs: int, limits: Limits) -> None:
 
 def _parsed(body: bytes | bytearray) -> object:
     try:
-        return json.loads(body, parse_constant=_no_number)
+        return json.loads(body, parse_constant=int)  # which knows no NaN and no infinity
     except (ValueError, RecursionError):  # also what is not UTF-8, and numbers without end
         raise FieldError("", "the body is not JSON (UTF-8, finite numbers)") from None
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(text)
 
 
 def _object(value: object, where: str, known: frozenset[str]) -> Mapping[str, Any]:
@@ -343,8 +332,7 @@ def encode_reply(reply: Reply, batch: QueryBatch) -> bytes:
 def decode_reply(body: bytes) -> Reply:
     """Read answers from JSON, null as NaN; whether they may be so is for the reader to see.
 
-    Raises:
-        FieldError: The body is not a reply.
+    A FieldError says that the body is not a reply.
     """
     try:
         plain = json.loads(body)
