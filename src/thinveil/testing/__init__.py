@@ -4,8 +4,6 @@ Plain functions that raise AssertionError and say what is wrong; with pytest or 
 
     def test_my_mechanism():
         thinveil.testing.check_mechanism(mine.mechanism(1, "unbounded"))
-
-What conforms is in `thinveil.language.contracts`.
 """
 
 from thinveil.testing.laws import check_law

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,7 @@ from thinveil.language.mechanisms.claim import POSTS
 from thinveil.language.plugins import check_members
 from thinveil.language.queries import Floats
 
-SCALES: Final = (0.4, 3.0, 50.0)
-"""The widths of noise at which a law is looked at (round figures)."""
+_SCALES: Final = (0.4, 3.0, 50.0)  # at which a law is looked at (round figures)
 _DRAWS: Final = 40_000
 _SIGMAS: Final = 6.0  # a figure of sound draws strays so far with probability 2e-9
 _SHARES: Final = np.linspace(0.05, 0.95, 10)
@@ -32,34 +32,29 @@ def check_law(law: Law) -> None:
 
     Draws come from a fixed stream of words, so a law passes always or never. A sound law is
     refused with a probability below one in a million.
-
-    Raises:
-        AssertionError: Says what is wrong.
     """
     try:
         check_members(law)
     except Exception as error:
         raise AssertionError(str(error)) from None
-    if law.name in LAWS:
-        ensure(law_from_plain(law_to_plain(law)) == law, f"{law.name} changes on the wire")
+    same = law.name not in LAWS or law_from_plain(law_to_plain(law)) == law
+    ensure(same, f"{law.name} changes on the wire")
     for epsilon in (1e-10, 0.5):
-        wide = law.widen(epsilon)
+        wide, both = law.widen(epsilon), np.asarray(law.widen(np.array([epsilon, epsilon])))
         ensure(np.all(np.asarray(wide) > 0), f"{law.name} has no width at epsilon {epsilon}")
-        both = np.asarray(law.widen(np.array([epsilon, epsilon])))
         ensure((both == wide).all(), f"{law.name} has another width where losses are a column")
     words = np.random.Philox(key=7).random_raw(_DRAWS)
-    for scale in SCALES:
+    posts = [post for post in POSTS if post != "none" or not law.discrete]
+    for scale, bit in product(_SCALES, (False, True)):
         _check_overlaps(law, scale)
-        for bit in (False, True):
-            answers = law.draw(words, np.full(_DRAWS, float(bit)), scale)
-            few = [law.draw(words[i : i + 1], np.full(1, float(bit)), scale)[0] for i in range(9)]
-            same = np.array_equal(few, answers[:9], equal_nan=True)
-            ensure(same, f"{law.name}: answer i is not drawn from word i alone")
-            lost = np.isnan(answers)
-            ensure(law.silent or not lost.any(), f"{law.name} is silent and does not say so")
-            posts = [post for post in POSTS if post != "none" or not law.discrete]
-            for post in posts:
-                _check_draws(law, rounded(answers, post), bit, scale, post)
+        answers = law.draw(words, np.full(_DRAWS, float(bit)), scale)
+        few = [law.draw(words[i : i + 1], np.full(1, float(bit)), scale)[0] for i in range(9)]
+        same = np.array_equal(few, answers[:9], equal_nan=True)
+        ensure(same, f"{law.name}: answer i is not drawn from word i alone")
+        told = law.silent or not np.isnan(answers).any()
+        ensure(told, f"{law.name} is silent and does not say so")
+        for post in posts:
+            _check_draws(law, rounded(answers, post), bit, scale, post)
 
 
 def masses(law: Law, edges: Floats, bit: bool, scale: float, post: Post) -> Floats:
@@ -73,9 +68,8 @@ def masses(law: Law, edges: Floats, bit: bool, scale: float, post: Post) -> Floa
     if post != "none":
         return density(edges)
     steps = max(4, 20_000 // len(edges))
-    grid = np.linspace(edges[:-1], edges[1:], steps + 1)
     # a trapezoid rule over each interval; the kink of a law at its bit costs next to nothing
-    inner = density(grid)
+    inner = density(np.linspace(edges[:-1], edges[1:], steps + 1))
     found: Floats = (inner.sum(axis=0) - (inner[0] + inner[-1]) / 2) * np.diff(edges) / steps
     return found
 
@@ -89,18 +83,17 @@ def _check_draws(law: Law, answers: Floats, bit: bool, scale: float, post: Post)
         edges = float(bit) + law.quantile(_SHARES, scale)
         ensure((np.diff(edges) > 0).all(), f"{where}: quantiles do not ascend")
         wanted = masses(law, edges, bit, scale, post)
-        shares = np.diff(_SHARES) * (1 - quiet)
-        ensure(
-            np.abs(wanted - shares).max() < _CLOSE,
-            f"{where}: the density is not that of the quantiles",
-        )
+        fits = np.abs(wanted - np.diff(_SHARES) * (1 - quiet)).max() < _CLOSE
+        ensure(fits, f"{where}: the density is not that of the quantiles")
         seen = np.histogram(answers[~np.isnan(answers)], edges)[0] / _DRAWS
     else:
-        most = 1 if post == "binary" else int(3 * scale) + 3
-        whole = np.arange(0.0, 2.0) if post == "binary" else np.arange(-most, most + 1.0) + bit
+        whole, beyond = np.arange(0.0, 2.0), 0.0
+        if post == "integer":
+            most = int(3 * scale) + 3
+            whole = np.arange(-most, most + 1.0) + bit
+            beyond = 2 * float(law.tail(most + 0.5, 1 / scale))
         wanted = masses(law, whole, bit, scale, post)
         seen = (answers[:, None] == whole).mean(axis=0)
-        beyond = 0.0 if post == "binary" else 2 * float(law.tail(most + 0.5, 1 / scale))
         total = wanted.sum() + beyond * (1 - quiet) + quiet
         ensure(abs(total - 1) < _CLOSE, f"{where}: masses add up to {total:.4f}, not to 1")
     off = [share for share, chance in zip(seen, wanted, strict=True) if not _near(share, chance)]
@@ -114,12 +107,11 @@ def _near(share: float, chance: float) -> bool:
 
 
 def _check_overlaps(law: Law, scale: float) -> None:
-    here, wider = np.array([scale]), np.array([2 * scale])
-    no, yes = np.zeros(1, np.bool_), np.ones(1, np.bool_)
-    same = law.overlap(here, here, no)[0]
+    scales, others = np.full(3, scale), scale * np.array([1.0, 2.0, 2.0])
+    same, *apart = law.overlap(scales, others, np.array([False, False, True])).tolist()
     ensure(abs(same - 1) < 1e-9, f"{law.name}: a law overlaps itself by {same:.4f}, not by 1")
-    for overlap in (law.overlap(here, wider, no), law.overlap(here, wider, yes)):
-        ensure(0 <= overlap[0] < 1, f"{law.name}: an overlap of two laws is not between 0 and 1")
+    between = all(0 <= overlap < 1 for overlap in apart)
+    ensure(between, f"{law.name}: an overlap of two laws is not between 0 and 1")
     ensure(law.distance(scale, scale) == 0, f"{law.name}: a law is apart from itself")
     ensure(0 < law.distance(scale, 2 * scale) <= 1, f"{law.name}: a distance is not up to 1")
     ensure(law.bits(1 / scale) >= 0, f"{law.name}: an answer tells less than nothing")
