@@ -26,11 +26,7 @@ class Extent:
 
     @staticmethod
     def of(schema: Schema, universe: Universe) -> Extent:
-        """Return the universe over which a claim on this schema is meant.
-
-        Raises:
-            UsageError: A bounded universe needs the bounds of every attribute.
-        """
+        """Return the universe over which a claim on this schema is meant."""
         rows = []
         for each in schema:
             low, end = LOWEST, INFINITE

@@ -54,9 +54,8 @@ class Normal:
         """Return the keys of a batch's questions."""
         if self._cells is None or batch.cells.digest != self._cells.digest:
             cells = self._cells = batch.cells
-            self._shape = _of_boxes(
-                cells.columns, *self._clip(cells.columns, cells.low, cells.high)
-            )
+            clipped = self._clip(cells.columns, cells.low, cells.high)
+            self._shape = _of_boxes(cells.columns, *clipped)
         low, high, full = self._clip(batch.column, batch.low, batch.high)
         own = _of_ranges(batch.column, low, high, full | (batch.column == WHOLE))
         shape = self._shape.take(batch.cell).within(own)
@@ -95,10 +94,8 @@ class Normal:
         if len(several):
             columns = batch.columns()
             low, high, _ = self._clip(columns, *batch.ranges(columns))
-            everything = self._clip(
-                columns, np.full(len(columns), MISSING), self.extent.end[columns]
-            )
-            [limits] = _boxes(everything[0][None], everything[1][None])
+            whole_low = np.full((1, len(columns)), MISSING)
+            [limits] = _boxes(*self._clip(columns, whole_low, self.extent.end[columns][None])[:2])
             found: list[_Ranges] = []
             sizes = []
             for question in several.tolist():

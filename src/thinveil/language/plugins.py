@@ -5,12 +5,6 @@ A package names what it brings in its pyproject.toml::
     [project.entry-points."thinveil.mechanisms"]
     staircase = "thinveil_staircase:staircase"
 
-    [project.entry-points."thinveil.targets"]
-    staircase = "thinveil_staircase:open_target"
-
-    [project.entry-points."thinveil.strategies"]
-    patient = "thinveil_patient:strategy"
-
 A target is a function of the text after NAME: on the command line, and of a schema where the user
 gave one. A plug-in is loaded only when it is used; whatever is wrong with it becomes an error
 that names its package.
@@ -92,14 +86,12 @@ def target_names() -> tuple[str, ...]:
 def mechanism(name: str, k: int = 1, universe: Universe = "unbounded") -> Claim:
     """Return the claim of a plug-in's mechanism, once its law was looked at.
 
-    Raises:
-        UsageError: There is no such mechanism.
-        PluginError: It cannot be loaded, or does not return a claim that makes sense.
+    A UsageError says that there is none of this name, a PluginError that it cannot be loaded or
+    returns no claim that makes sense.
     """
     if name not in _found(MECHANISM_GROUP):
-        raise UsageError(
-            f"there is no mechanism {name!r}; choose from {', '.join(mechanism_names())}"
-        )
+        known = ", ".join(mechanism_names())
+        raise UsageError(f"there is no mechanism {name!r}; choose from {known}")
     entry = _only(MECHANISM_GROUP, name, MECHANISMS)
     make = _maker(entry, lambda made: isinstance(made, Claim), "a thinveil.Claim is wanted")
     claim: Claim
@@ -208,10 +200,8 @@ def check_claim(claim: Claim) -> None:
     A UsageError says why no curator can draw from it, or no attacker weigh by it.
     """
     check_members(claim.noise)
-    for what, value, known in (
-        ("post-processing", claim.post, Post),
-        ("sampler", claim.sampler, Sampler),
-    ):
+    words = ("post-processing", claim.post, Post), ("sampler", claim.sampler, Sampler)
+    for what, value, known in words:
         if value not in get_args(known):
             raise UsageError(f"has the {what} {value!r}, not one of {', '.join(get_args(known))}")
     sensitivity = claim.sensitivity
@@ -233,8 +223,7 @@ def check_members(law: Law | None) -> None:
     if law is None:
         return
     wanted = [name for name in vars(Law) if not name.startswith("_")]
-    lacking = [name for name in wanted if not hasattr(law, name)]
-    if lacking:
+    if lacking := [name for name in wanted if not hasattr(law, name)]:
         raise UsageError(f"has the noise {law!r}, which is no law: it lacks {lacking[0]}")
     _check_hash(law, "noise")
 

@@ -119,11 +119,7 @@ class Grid:
         return low
 
     def around(self, value: object) -> tuple[int, int]:
-        """Return the codes next to a value, below and above; the same one if it is on the grid.
-
-        Raises:
-            ValueError: The value is not of this kind, or too large.
-        """
+        """Return the codes next to a value, below and above; the same one if it is on the grid."""
         try:
             units = self._units(value)
         except OverflowError:
@@ -157,11 +153,7 @@ class Grid:
         return units
 
     def widths(self, precision: object) -> int:
-        """Return how many steps a coarser precision spans.
-
-        Raises:
-            SchemaError: The precision is not a whole multiple of the step.
-        """
+        """Return how many steps a coarser precision spans, a whole multiple of the step."""
         try:
             width = EXACT.divide(_number(precision), self.step)
         except (ValueError, DecimalException):
@@ -214,11 +206,7 @@ class Categories:
         return len(self.values) + self.missing
 
     def encode(self, value: object) -> int:
-        """Return the code of a category.
-
-        Raises:
-            ValueError: The category is not in the public list.
-        """
+        """Return the code of a category, or raise a ValueError if it is not in the list."""
         try:
             return self._codes[str(value)]
         except KeyError:
@@ -279,11 +267,7 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     def column(self, name: str) -> int:
-        """Return the position of an attribute.
-
-        Raises:
-            SchemaError: There is no attribute of this name.
-        """
+        """Return the position of an attribute, or raise a SchemaError if there is none."""
         if name in self.names:
             return self.names.index(name)
         known = ", ".join(repr(other) for other in self.names[:20])

@@ -27,21 +27,18 @@ from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import tomli_w
 
 from thinveil.errors import SchemaError
 from thinveil.language.schema import EXACT, KINDS, Attribute, Categories, Grid, Schema
 
-_GRID_KEYS: Final = frozenset({"name", "kind", "step", "lower", "upper", "missing"})
-_CATEGORY_KEYS: Final = frozenset({"name", "kind", "values", "missing"})
-
 
 def shipped_schemas() -> list[str]:
     """Return the names of the schemas that come with the package, sorted."""
-    folder = resources.files("thinveil.language") / "schemas"
-    return sorted(each.name[:-5] for each in folder.iterdir() if each.name.endswith(".toml"))
+    files = resources.files("thinveil.language").joinpath("schemas").iterdir()
+    return sorted(each.name[:-5] for each in files if each.name.endswith(".toml"))
 
 
 def read_schema(source: str | os.PathLike[str]) -> Schema:
@@ -74,14 +71,9 @@ def read_schema(source: str | os.PathLike[str]) -> Schema:
 
 
 def parse_schema(text: str, where: str = "the schema") -> Schema:
-    """Read a schema from the text of a TOML file.
+    """Read a schema from the text of a TOML file, which messages call `where`.
 
-    Args:
-        text: The TOML text.
-        where: How messages call the text, such as the file's name.
-
-    Raises:
-        SchemaError: Something in it is wrong; names the place and the attribute.
+    A SchemaError names the place and the attribute of what is wrong.
     """
     try:
         document = tomllib.loads(text, parse_float=Decimal)
@@ -118,10 +110,11 @@ def _attribute(table: Mapping[str, Any], place: str) -> Attribute:
     if kind != "category" and kind not in KINDS:
         what = "needs a kind" if kind is None else f"unknown kind {kind!r}"
         raise SchemaError(f"{place}: {what}; use category, {', '.join(KINDS)}")
-    known = _CATEGORY_KEYS if kind == "category" else _GRID_KEYS
-    if unknown := sorted(set(table) - known):
+    own = ("values",) if kind == "category" else ("step", "lower", "upper")
+    known = sorted({"name", "kind", "missing", *own})
+    if unknown := sorted(set(table).difference(known)):
         raise SchemaError(
-            f"{place}: unknown key {unknown[0]!r}; kind {kind} knows {', '.join(sorted(known))}"
+            f"{place}: unknown key {unknown[0]!r}; kind {kind} knows {', '.join(known)}"
         )
     missing = table.get("missing", False)
     if not isinstance(missing, bool):

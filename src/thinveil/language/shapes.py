@@ -1,9 +1,7 @@
 """Where a mechanism adds noise, as an attacker sees it: the shape of a sensitivity.
 
-A sensitivity is any object that says how large it is at each count, and after which counts that
-changes. Searches need to know a little more: does noise surround the threshold, does it
-tell none, some and all apart, or neither? A sensitivity may say so itself. If it does not, its
-law is public, so anybody can look.
+Searches need to know whether noise surrounds the threshold, tells none, some and all apart, or
+neither. A sensitivity may say so itself. If it does not, its law is public, so anybody can look.
 """
 
 from __future__ import annotations
@@ -78,10 +76,7 @@ def seen(sensitivity: Sensitivity) -> Shape:
     A shape that holds on all of these might still not hold on another table: `holds` looks at
     the one at hand.
     """
-    tables = [
-        (*grid(records), records, sensitivity.at(*grid(records), records, _TINY))
-        for records in _SIZES
-    ]
+    tables = [(*grid(n), n, sensitivity.at(*grid(n), n, _TINY)) for n in _SIZES]
     count = np.arange(_LARGE + 1)
     middle = sensitivity.at(count, np.full_like(count, _LARGE // 2), _LARGE, _TINY)
     sizes = [middle[None], *(matrix for *_, matrix in tables)]
@@ -89,14 +84,12 @@ def seen(sensitivity: Sensitivity) -> Shape:
     level = not len(above) or bool(np.ptp(above) <= _ALIKE * above.max())
     clear = not len(above) or bool(above.min() >= _ALIKE * above.max())
     presence = clear and all(
-        ((matrix > 0) == (count > 0) & (count < records)).all()
-        for count, _, records, matrix in tables
-        if records > 1
+        ((size > 0) == _zone(None, c, b, n)).all() for c, b, n, size in tables if n > 1
     )
     reach = _reach_of(middle > 0, _LARGE // 2) if clear else None
     if reach is not None:
-        near = (((c > b - reach) & (c <= b + reach)) == (size > 0) for c, b, _, size in tables)
-        reach = reach if all(each.all() for each in near) else None
+        fits = all(((size > 0) == _zone(reach, c, b, n)).all() for c, b, n, size in tables)
+        reach = reach if fits else None
     leaks = any(_varies(matrix) for matrix in sizes[1:]) or _varies(middle[None], _LARGE // 2)
     even = all(bool((matrix == matrix[0, 0]).all()) for matrix in sizes)
     return Shape(reach, presence and not even, level, leaks, even)
@@ -118,12 +111,15 @@ def holds(sensitivity: Sensitivity, shape: Shape, records: int) -> bool:
     counts = np.minimum(np.maximum(counts, 0), records)
     threshold = np.broadcast_to(b[:, None], counts.shape)
     noisy = sensitivity.at(counts, threshold, records, _TINY) > 0
-    if shape.presence:
-        wanted = (counts > 0) & (counts < records)
-    else:
-        assert shape.reach is not None
-        wanted = (counts > threshold - shape.reach) & (counts <= threshold + shape.reach)
-    return bool((noisy == wanted).all())
+    reach = None if shape.presence else shape.reach
+    return bool((noisy == _zone(reach, counts, threshold, records)).all())
+
+
+def _zone(reach: int | None, count: Codes, threshold: Codes, records: int) -> Flags:
+    """Tell where noise is that reaches so far; without a reach, where some but not all count."""
+    if reach is None:
+        return (count > 0) & (count < records)
+    return (count > threshold - reach) & (count <= threshold + reach)
 
 
 def grid(records: int) -> tuple[Codes, Codes]:
