@@ -273,7 +273,11 @@ def test_options_name_the_noise_and_its_delta():
         ({"noise": "gaussian", "delta": "x"}, "--delta must be a number"),
         ({"noise": "gaussian", "delta": "1e-6", "mechanism": "dp-smooth"}, "brings its own"),
         ({"noise": "gaussian", "delta": "1e-6", "mechanism": "unprotected"}, "takes none"),
-        ({"noise": "discrete-laplace", "test": "psi", "mechanism": "idp-noisy"}, "the paper's"),
+        (
+            {"noise": "discrete-laplace", "test": "psi", "mechanism": "idp-noisy"}
+            | {"strategy": "published"},
+            "the paper's",
+        ),
     ):
         with pytest.raises(UsageError, match=said):
             Options(**wrong)
