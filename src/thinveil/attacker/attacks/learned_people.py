@@ -202,15 +202,12 @@ class _Matching(Splits):
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Cut where half of what is believed of anybody lies on either side."""
-        cuts = []
+        size, cut, chance = self.size[nodes], np.empty_like(nodes), np.empty(len(nodes))
         spans = np.column_stack([self.owner[nodes], self.first[nodes], self.end[nodes]])
-        for owner, low, high in spans.tolist():
+        for number, (owner, low, high) in enumerate(spans.tolist()):
             place = self.parts[owner].place
-            below = self.believed.plain[place]
-            cuts.append(self.believed.densities[place].cut(below, low, high))
-        cut = np.array([each for each, _ in cuts], np.int64)
-        chance = np.array([each for _, each in cuts])
-        size = self.size[nodes]
+            density, below = self.believed.densities[place], self.believed.plain[place]
+            cut[number], chance[number] = density.cut(below, low, high)
         return cut, chance, np.zeros_like(size), size
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
@@ -262,20 +259,12 @@ def _several(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[None]:
 
 def _checked(facts: PublicFacts, crowd: Crowd, care: Care) -> Attack[dict[tuple[int, int], bool]]:
     """Tell where the user's bounds hold for all of several records that fit a person."""
-    asked = [
-        (row, place, person.matches, bounds)
-        for row, person in enumerate(crowd.matched)
+    asked = {
+        (row, place): Work(exceeds(crowd.rules, *bounds, size - 1, size), row, crowd.axes[place])
+        for row, size in enumerate(person.matches or 0 for person in crowd.matched)
         for place, bounds in enumerate(crowd.bounds)
-        if person.matches is not None and person.matches > 1 and bounds is not None
-    ]
-    held = yield from side_by_side(
-        facts,
-        crowd.cells,
-        [
-            Work(exceeds(crowd.rules, *bounds, size - 1, size), row, crowd.axes[place])
-            for row, place, size, bounds in asked
-        ],
-        lambda _, __: crowd.about(),
-        care,
-    )
-    return {(row, place): yes for (row, place, _, _), yes in zip(asked, held, strict=True)}
+        if size > 1 and bounds is not None
+    }
+    works = list(asked.values())
+    held = yield from side_by_side(facts, crowd.cells, works, lambda _, __: crowd.about(), care)
+    return dict(zip(asked, held, strict=True))

@@ -82,10 +82,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
 
 
 def _hasty(
-    facts: PublicFacts,
-    care: Care,
-    wish: Wish,
-    prove: Callable[..., Attack[Flags]] | None,
+    facts: PublicFacts, care: Care, wish: Wish, prove: Callable[..., Attack[Flags]] | None
 ) -> Attack[TableFound | None]:
     """Search in haste and prove all records at the end; where that fails, search with care.
 
@@ -111,17 +108,17 @@ def _hasty(
         return (yield from learned_table.table(facts, care, wish))
     if prove is None:
         return found
-    claims = _claims(found.columns, found.codes, found.widths, found.counts)
+    claims = _claims(found, found.counts)
     sure = yield from prove(claims, about=About("proving", 1.0, lambda: found))
     return found if sure.all() else (yield from learned_table.table(facts, care, wish))
 
 
-def _claims(
-    columns: tuple[int, ...], codes: Codes, widths: tuple[int, ...], records: Codes
-) -> Claims:
-    """Return the claim that so many records have each row of codes."""
+def _claims(found: Groups | TableFound, records: Codes, rows: Codes | None = None) -> Claims:
+    """Return the claim that so many records have each row of codes, or some of the rows."""
+    rows = np.arange(len(records)) if rows is None else rows
+    columns, codes, widths = found.columns, found.codes[rows], found.widths
     cells = Cells.points(columns[:-1], codes[:, :-1], widths[:-1])
-    return Claims(cells, columns[-1], codes[:, -1], widths[-1], records)
+    return Claims(cells, columns[-1], codes[:, -1], widths[-1], records[rows])
 
 
 def _constant(facts: PublicFacts, axes: Sequence[Axis]) -> bool:
@@ -152,9 +149,8 @@ class _Stage:
         self._facts, self.axis, self._sizes, self._care = facts, axis, sizes, care
         self._patience = patience
         self._places = Axis(axis.column, 0, axis.size - 1)
-        self._outlook = None
-        if axis.size <= _WIDEST:
-            self._outlook = Outlook(axis.size, list(tree.groups.contexts))
+        outlook = Outlook(axis.size, list(tree.groups.contexts))
+        self._outlook = outlook if axis.size <= _WIDEST else None
         self.lost, self.closed, self.bits = lost.copy(), lost.copy(), 0.0
         there = np.flatnonzero(~lost)
         rank = large(sizes)[there].astype(np.int64)
@@ -267,14 +263,14 @@ def _settle(
     rows = np.flatnonzero(~tree.lost)
     wrong = [np.unique(each) for each in tree.bad]
     if len(rows):
-        claims = _claims_of(tree.groups, rows)
+        claims = _claims(tree.groups, tree.groups.sizes, rows)
         sure = yield from proving(facts, claims, care, about)
         wrong[-1] = np.union1d(wrong[-1], tree.parents[last][rows[~sure]])
     roots: list[Codes] = [np.empty(0, np.int64)] * last
     for depth in range(last - 1, -1, -1):
         groups = wrong[depth].astype(np.int64)
         if depth and len(groups):
-            claims = _claims_of(tree.earlier[depth], groups)
+            claims = _claims(tree.earlier[depth], tree.earlier[depth].sizes, groups)
             sure = yield from proved(facts, claims, care, about)
             parents = tree.parents[depth][groups[~sure]]
             wrong[depth - 1] = np.union1d(wrong[depth - 1], parents)
@@ -282,10 +278,6 @@ def _settle(
         roots[depth] = groups
     if any(len(each) for each in roots):
         yield from _again(facts, care, tree, tree.topmost(roots))
-
-
-def _claims_of(groups: Groups, rows: Codes) -> Claims:
-    return _claims(groups.columns, groups.codes[rows], groups.widths, groups.sizes[rows])
 
 
 def _again(facts: PublicFacts, care: Care, tree: Tree, roots: list[Codes]) -> Attack[None]:

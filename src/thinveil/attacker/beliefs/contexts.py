@@ -15,7 +15,7 @@ import numpy as np
 
 from thinveil.attacker.beliefs.arrays import Triple, joined, rounded
 from thinveil.attacker.fixed_order import shares, shuffled
-from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.queries import Codes, Floats
 
 _STRENGTH: Final = 1.0  # records added to both what was found and what was to be expected
 _START: Final = 0.1  # the weight of a context before anything is learned
@@ -47,7 +47,7 @@ class Mixer:
         self._left = cells.astype(np.float64)
         self._contexts = list(contexts)
         self._singles = len(contexts)
-        self._tables = [self._empty(each) for each in contexts]
+        self._tables = [self._counted(each, joined([])) for each in contexts]
         self._logs = [np.zeros_like(table) for table in self._tables]
         self._weight = np.full(len(contexts), _START)
         self._hessian = np.eye(len(contexts)) * _HOLD
@@ -59,9 +59,13 @@ class Mixer:
         self._samples = 0  # how many samples were taken
         self._base = self._log_left()
 
-    def _empty(self, context: Codes) -> Floats:
-        levels = int(context.max()) + 1 if len(context) else 1
-        return np.zeros((levels, self._cells), np.float32)
+    def _counted(self, context: Codes, found: Triple) -> Floats:
+        """Return how often each cell was found beside each value of a context."""
+        groups, cells, counts = found
+        levels = int(context.max(initial=0)) + 1
+        flat = np.bincount(context[groups] * self._cells + cells, counts, levels * self._cells)
+        table: Floats = flat.reshape(levels, self._cells).astype(np.float32)
+        return table
 
     @property
     def waiting(self) -> int:
@@ -99,9 +103,9 @@ class Mixer:
         """Take in what was found since: weights first, then tables."""
         if not self._waiting:
             return
-        groups, cells, counts = joined(self._waiting)
+        groups, cells, counts = found = joined(self._waiting)
         self._waiting = []
-        self._found.append((groups, cells, counts))
+        self._found.append(found)
         self.records += int(counts.sum())
         np.subtract.at(self._left, cells, counts)
         if self._contexts and self.records >= self._next_fit:
@@ -112,7 +116,7 @@ class Mixer:
             self._hessian[np.diag_indices(len(self._weight))] += (1 - _FADING) * _HOLD
             self._weigh(groups, cells, counts, 1)
             for context, table in zip(self._contexts, self._tables, strict=True):
-                _count(table, context[groups], cells, counts)
+                table += self._counted(context, found)
         self._logs = self._ratios()
         self._base = self._log_left()
 
@@ -160,28 +164,29 @@ class Mixer:
 
     def _fit(self) -> None:
         """Choose pairs and learn all weights anew, from records that the tables do not know."""
-        groups, cells, counts = joined(self._found)
+        groups, cells, counts = found = joined(self._found)
         self._samples += 1
         learn = shares(len(groups), self._samples) < _LEARN
-        rest = ~learn
-        if learn.any() and rest.any():
-            self._choose(groups, cells, counts, learn)
-            self._fill(groups[learn], cells[learn], counts[learn])
+        if learn.any() and not learn.all():
+            learned = groups[learn], cells[learn], counts[learn]
+            rest = groups[~learn], cells[~learn], counts[~learn]
+            self._choose(learned, rest)
+            self._tables = [self._counted(each, learned) for each in self._contexts]
             self._logs = self._ratios()
-            self._weigh(groups[rest], cells[rest], counts[rest], _STEPS)
-        self._fill(groups, cells, counts)
+            self._weigh(*rest, _STEPS)
+        self._tables = [self._counted(each, found) for each in self._contexts]
 
-    def _choose(self, groups: Codes, cells: Codes, counts: Codes, learn: Flags) -> None:
+    def _choose(self, learned: Triple, rest: Triple) -> None:
         """Choose what predicted best what was found: smooth tables or plain ones, and pairs."""
         keep = self._singles
         self._contexts = self._contexts[:keep]
-        tried = [self._trial(each, groups, cells, counts, learn) for each in self._contexts]
+        tried = [self._trial(each, learned, rest) for each in self._contexts]
         self._smooth = [smooth for _, smooth in tried]
         best: list[tuple[float, bool, int, int]] = []
         if keep > 1 and self.pairs and self.records >= _ENOUGH:
             for a, b in combinations(range(keep), 2):
                 if (pair := self._pair(a, b)) is not None:
-                    cost, smooth = self._trial(pair, groups, cells, counts, learn)
+                    cost, smooth = self._trial(pair, learned, rest)
                     best.append((min(tried[a][0], tried[b][0]) - cost, smooth, a, b))
         for gain, smooth, a, b in sorted(best, reverse=True)[: self.pairs]:
             if gain > 0 and (pair := self._pair(a, b)) is not None:
@@ -198,26 +203,16 @@ class Mixer:
         levels = int(second.max()) + 1
         return first * levels + second if (first.max() + 1) * levels <= _PAIR_LEVELS else None
 
-    def _fill(self, groups: Codes, cells: Codes, counts: Codes) -> None:
-        """Count records in all contexts anew."""
-        self._tables = [self._empty(each) for each in self._contexts]
-        for context, table in zip(self._contexts, self._tables, strict=True):
-            _count(table, context[groups], cells, counts)
-
-    def _trial(
-        self, context: Codes, groups: Codes, cells: Codes, counts: Codes, learn: Flags
-    ) -> tuple[float, bool]:
-        """Return what records cost that are predicted by one context alone, and if smoothed."""
-        table = self._empty(context)
-        mine = context[groups]
-        _count(table, mine[learn], cells[learn], counts[learn])
-        rest = ~learn
+    def _trial(self, context: Codes, learned: Triple, rest: Triple) -> tuple[float, bool]:
+        """Return what the rest costs if one context alone predicts it, and whether smoothed."""
+        groups, cells, counts = rest
+        table, mine = self._counted(context, learned), context[groups]
         told = [
-            -float((self._ratio(table, smooth)[mine[rest], cells[rest]] * counts[rest]).sum())
+            -float((self._ratio(table, smooth)[mine, cells] * counts).sum())
             for smooth in ((False, True) if self._cells >= _WIDE else (False,))
         ]
         told = rounded(np.array(told)).tolist()
-        return min(told) / max(int(counts[rest].sum()), 1), told[-1] < told[0]
+        return min(told) / max(int(counts.sum()), 1), told[-1] < told[0]
 
 
 def _smoothed(table: Floats) -> Floats:
@@ -228,9 +223,3 @@ def _smoothed(table: Floats) -> Floats:
     near = wide[:, 1 : cells + 1] + wide[:, 3 : cells + 3]
     smoothed: Floats = (3 * table + 2 * near + wide[:, :cells] + wide[:, 4:]) / 9
     return smoothed
-
-
-def _count(table: Floats, context: Codes, cells: Codes, counts: Codes) -> None:
-    """Add how often each cell was found beside each value of a context."""
-    flat = np.bincount(context * table.shape[1] + cells, counts, table.size)
-    table += flat.reshape(table.shape).astype(np.float32)

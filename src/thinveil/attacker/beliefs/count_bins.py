@@ -57,12 +57,10 @@ class WideCounts:
         """Return the edges of all bins, a row a count, and the belief below each edge."""
         low, end = self._low[:, None], self._high[:, None] + 1
         even = low + np.round((end - low) * np.linspace(0.0, 1.0, _EVEN + 1)).astype(np.int64)
-        near_none, near_all = self._ladder, self._size[:, None] - self._ladder
-        edges = np.concatenate(
-            [even, *(np.clip(np.broadcast_to(each, (len(low), len(self._ladder))), low, end)
-                     for each in (near_none, near_all))],
-            axis=1,
-        )  # fmt: skip
+        near = [
+            np.clip(each, low, end) for each in (self._ladder, self._size[:, None] - self._ladder)
+        ]
+        edges = np.concatenate([even, *near], axis=1)
         edges.sort(axis=1)
         width = np.diff(edges, axis=1)
         middle = np.minimum(edges[:, :-1] + np.maximum(width - 1, 0) / 2, self._high[:, None])
@@ -79,8 +77,7 @@ class WideCounts:
             self._at(0.5, edges, below), self._rules, lambda upto: _share(upto, edges, below)
         )
         if len(rows) <= self._few:  # hardly any work: further questions at once save rounds
-            more = [self._at(share, edges, below) for share in QUARTERS]
-            more = [np.minimum(np.maximum(each, 0), n - 1) for each in more]
+            more = [np.clip(self._at(share, edges, below), 0, n - 1) for share in QUARTERS]
             rows, best = np.tile(rows, 1 + len(more)), np.concatenate([best, *more])
         self._row, self._asked = rows, best
         return rows, best

@@ -76,17 +76,15 @@ class Places:
         """Return what is believed after values were found."""
         values = np.sort(places)
         gone = int(np.searchsorted(values, self.low))
-        edges, masses = [self.first], list[float]()
+        parts: list[tuple[int, float]] = []
         if self.axis.missing:
             known = 1.0 if self.low >= self.high else (gone + _GONE) / (len(values) + 1)
-            edges.append(self.low)
-            masses.append(known)
+            parts.append((self.low, known))
         if self.low < self.high:
-            for end, believed in _Tree(self, values[gone:].tolist()).parts(1 - sum(masses)):
-                edges.append(end)
-                masses.append(believed)
+            parts += _Tree(self, values[gone:].tolist()).parts(1 - sum(known for _, known in parts))
+        ends, masses = zip(*parts, strict=True)
         mass = np.maximum(np.array(masses), _LEAST)
-        return Density(self, edges, mass / mass.sum())
+        return Density(self, [self.first, *ends], mass / mass.sum())
 
 
 def _nearest(low: int, high: int, target: float, upto: Callable[[int], float]) -> tuple[int, float]:

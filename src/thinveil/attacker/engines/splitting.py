@@ -97,9 +97,14 @@ class Splits(ABC):
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Put nodes where their counts are searched for."""
         one = self.size[nodes] == 1
-        self.single = np.concatenate([self.single, nodes[one]])
+        if one.any():
+            self._ask_alone(nodes[one])
         if not one.all():
             self._count(nodes[~one], low[~one], high[~one])
+
+    def _ask_alone(self, nodes: Codes) -> None:
+        """Begin with nodes of one record."""
+        self.single = np.concatenate([self.single, nodes])
 
     def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
         wide = self.wide.wanted(low, high)
@@ -117,9 +122,7 @@ class Splits(ABC):
 
     def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes, Floats]:
         """Return the parts of nodes that hold records."""
-        owner = np.tile(self.owner[nodes], 2)
-        first = np.concatenate([self.first[nodes], self.cut[nodes]])
-        end = np.concatenate([self.cut[nodes], self.end[nodes]])
+        owner, first, end = self.spans(np.concatenate([nodes, ~nodes]))
         size = np.concatenate([count, self.size[nodes] - count])
         lean = np.tile(np.log((count + 1.0) / (self.size[nodes] - count + 1.0)), 2)
         some = size > 0

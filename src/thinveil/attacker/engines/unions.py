@@ -111,6 +111,7 @@ class Windowed(Splits):
         self._low[mine] = np.where(none > every, 0, self.size[nodes])[sure]
         self._exception[mine] = 1 - np.maximum(none, every)[sure]
         self._tests.add(mine)
+        self._hand_over()
 
     def _tested(self, zone: Codes) -> tuple[Codes, Codes]:
         """Take in tests; return nodes without exceptions and their counts. Others are counted."""
@@ -125,16 +126,10 @@ class Windowed(Splits):
             self.counts.begin(hot, low, high, mass)
         return nodes[~held], self._low[nodes[~held]]
 
-    def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
-        """Put counts of few values into windows; larger ones are narrowed down first."""
-        one = self.size[nodes] == 1
-        if one.any():
-            chance = self.chance[nodes[one]]
-            mass = np.stack([1 - chance, chance], axis=1)
-            self._offer(nodes[one], low[one], mass, np.ones(len(mass), np.int64))
-        if not one.all():
-            self._count(nodes[~one], low[~one], high[~one])
-            self._hand_over()
+    def _ask_alone(self, nodes: Codes) -> None:
+        """Put nodes of one record into windows."""
+        chance, one = self.chance[nodes], np.ones_like(nodes)
+        self._offer(nodes, one - 1, np.stack([1 - chance, chance], axis=1), one)
 
     def _hand_over(self) -> None:
         """Move counts that have few possible values left from single questions to windows."""
