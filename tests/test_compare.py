@@ -77,7 +77,7 @@ def test_leaking_mechanisms_give_everything_away(compared):
 def test_controls_stay_at_the_baseline_and_state_nothing(compared):
     lines = {line.mechanism: line for line in compared.lines}
     for name in CONTROLS:
-        assert lines[name].control
+        assert lines[name].claim.control
         assert lines[name].at_baseline
         for each in lines[name].tried:
             assert (each.ended, each.stated, each.recovered) == ("undecided", 0, 0)
@@ -332,8 +332,8 @@ def test_the_table_of_the_page_is_measured():
         (shown,) = re.findall(rf"^\| `{line.mechanism}` \|(.*)\|$", DOCS, re.MULTILINE)
         for cell, each in zip(shown.split("|"), line.tried, strict=True):
             assert f"{each.queries:,} answers" in cell
-            assert ("no usable difference found" in cell) is line.control
-            assert line.control or f"{each.recovered:,} of {each.of:,}" in cell
+            assert ("no usable difference found" in cell) is line.claim.control
+            assert line.claim.control or f"{each.recovered:,} of {each.of:,}" in cell
 
 
 def test_the_page_runs(tmp_path, capsys):

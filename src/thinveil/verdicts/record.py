@@ -18,12 +18,12 @@ from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
 from thinveil.verdicts.judging.bounds import Bounds
-from thinveil.verdicts.judging.scoring import AttributeScore, Score
+from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult, Result
 from thinveil.verdicts.staircase import Staircase
-from thinveil.verdicts.typed import FLAT, OMIT, Harmless, Plain, from_json
+from thinveil.verdicts.typed import OMIT, Harmless, Plain, from_json, to_json
 
 FORMAT: Final = 1
 """The format of a file that holds a run; another number is another set of keys."""
@@ -66,15 +66,6 @@ class Moment:
     epsilon_claimed: float
     records: float
     values: float
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeOutcome:
-    """One attribute: how many of its values are right, by guessing too, and what they cost."""
-
-    score: Annotated[AttributeScore, FLAT]
-    bits: float | None
-    questions_per_bit: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +144,15 @@ class Record(Plain):
         """Whether different records are found, and not how often each occurs."""
         return not self.claim.counts
 
-    @property
-    def by_attribute(self) -> tuple[AttributeOutcome, ...] | None:
-        """How much of each attribute is right, and what it cost."""
+    def by_attribute(self) -> list[dict[str, Any]] | None:
+        """Return how many values of each attribute are right, by guessing too, and their cost."""
         if self.score is None:
             return None
         bits, cost = self.bits_by_attribute, self.questions_per_bit_by_attribute
-        return tuple(
-            AttributeOutcome(each, bits.get(each.name), cost.get(each.name))
+        return [
+            to_json(each) | {"bits": bits.get(each.name), "questions_per_bit": cost.get(each.name)}
             for each in self.score.attributes
-        )
+        ]
 
     def verdict(self) -> str:
         """Say the outcome in a plain sentence or two."""

@@ -306,7 +306,7 @@ def comparison(compared: Comparison) -> str:
     some = [each.mechanism for each in veiled if each.done and not each.everything]
     if some:
         parts.append(f"Only a part, or nothing, was recovered from {', '.join(some)}.")
-    controls = [each for each in compared.lines if each.control and each.done]
+    controls = [each for each in compared.lines if each.claim.control and each.done]
     calm = [each for each in controls if each.at_baseline]
     if calm:
         silent = all(one.ended == "undecided" for each in calm for one in each.tried)
@@ -327,7 +327,7 @@ def comparison(compared: Comparison) -> str:
 def comparison_headline(lines: Sequence[Line]) -> str:
     """Say in a title what the picture of a comparison shows."""
     veiled = [each for each in lines if each.claim.kind == "red"]
-    honest = [each for each in lines if each.control]
+    honest = [each for each in lines if each.claim.control]
     if not veiled or not all(each.everything for each in veiled):
         return "What was recovered from each mechanism"
     calm = bool(honest) and all(each.at_baseline for each in honest)

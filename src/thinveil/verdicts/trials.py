@@ -122,15 +122,10 @@ def membership_trials(
 ) -> Trial:
     """Run the membership attack of the options on worlds that coins decide.
 
-    Args:
-        data: The table.
-        options: How to attack, how many coins to flip, and how sure the intervals are to be.
-        observer: Called after each trial with what was asked in all of them so far.
-        claim: The mechanism, where the options do not name it.
-        meter: Counts what is asked in all trials. Its claimed loss is the largest of one trial:
-            every trial has a curator of its own.
-        counter: What counts the table's records, where it is at hand.
-        simulated: Whether what is audited is elsewhere, and not asked by the trials.
+    The observer is called after each trial. The claim is given where the options do not name it.
+    The meter counts what is asked in all trials; its claimed loss is the largest of one, since
+    every trial has a curator of its own. The counter is that of the table, where it is at hand.
+    Trials are simulated where what is audited is elsewhere, and not asked by them.
 
     Raises:
         UsageError: The table has nobody to ask about.

@@ -8,21 +8,12 @@ found further inside. What does not fit is one error that names the place, and n
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    NamedTuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)  # fmt: skip
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union
 
 from thinveil.errors import RecordError
 
@@ -34,11 +25,9 @@ _WRONG: Final = "is not what it should be"
 class Mark:
     """How a field stands in files, as `Annotated[int, Mark("in")]`.
 
-    Args:
-        key: Its name there; its own without one.
-        flat: Whether its own fields stand among those around it.
-        omit: Whether it is left out where it is None.
-        harmless: Whether it tells nothing about single records, so that a report may show it.
+    It may have another key there. The fields of what is `flat` stand among those around it, None
+    is left out with `omit`, and what is `harmless` tells nothing about single records, so that a
+    report may show it.
     """
 
     key: str = ""
@@ -76,12 +65,12 @@ class Part(NamedTuple):
 @cache
 def parts_of(kind: Any) -> tuple[Part, ...]:
     """Return how the fields of a class stand in files."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints = typing.get_type_hints(kind, include_extras=True)
     parts = []
     for each in fields(kind):
         hint, mark = hints[each.name], Mark()
-        if get_origin(hint) is Annotated:
-            hint, mark = get_args(hint)
+        if typing.get_origin(hint) is Annotated:
+            hint, mark = typing.get_args(hint)
         parts.append(Part(each.name, mark.key or each.name, hint, mark, each.default is MISSING))
     return tuple(parts)
 
@@ -98,7 +87,7 @@ def _needed(kind: Any) -> set[str]:
 
 def _class(kind: Any) -> Any:
     """Return the class of a field that may be None."""
-    return next((each for each in get_args(kind) if is_dataclass(each)), kind)
+    return next((each for each in typing.get_args(kind) if is_dataclass(each)), kind)
 
 
 def to_json(value: Any) -> Any:
@@ -139,7 +128,7 @@ def from_json(kind: type[_T], content: Any, where: str = "it") -> _T:
 
 
 def _read(kind: Any, content: Any, where: str) -> Any:
-    origin, parts = get_origin(kind), get_args(kind)
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return content
     if origin in (Union, UnionType):

@@ -172,10 +172,8 @@ class Verdict:
     ) -> Record:
         """Return everything as a value that can be written to a file and read again.
 
-        Args:
-            comparison: What other mechanisms gave away, to stand beside the run.
-            risk: How risk grows with the claimed loss, likewise.
-            records_shown: Some records, true and recovered, where they may be shown.
+        Beside the run may stand what other mechanisms gave away, how risk grows with the claimed
+        loss, and some records, true and recovered, where they may be shown.
         """
         meter, names, options = self.run.meter, self.facts.schema.names, self.options
         claim = self.facts.claim

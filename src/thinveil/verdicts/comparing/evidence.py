@@ -48,14 +48,12 @@ def beside(data: Dataset, options: Options, observer: Observer) -> tuple[Compari
 
 def _settings(options: Options) -> Settings:
     """Return what the comparison shares with the audit."""
+    same = {name: getattr(options, name) for name in ("universe", "seed", "error", "most_repeats")}
     return Settings(
         mechanisms=all_in_order()[0],
         people=_PEOPLE,
         k=options.group()[0],
-        universe=options.universe,
-        seed=options.seed,
-        error=options.error,
-        most_repeats=options.most_repeats,
         confidence=str(options.confidence),
         epsilon_per_query=options.epsilon_per_query or DEFAULT,
+        **same,
     )

@@ -112,7 +112,8 @@ class Line:
     """One mechanism, what the attacks on it found, or why it was not tried."""
 
     DERIVED: ClassVar = (
-        "mechanism", "which_is:claim.which_is", "k:claim.k", "control", "everything", "at_baseline",
+        "mechanism", "which_is:claim.which_is", "k:claim.k", "control:claim.control",
+        "everything", "at_baseline",
     )  # fmt: skip
 
     claim: ClaimRecord
@@ -133,11 +134,6 @@ class Line:
     def done(self) -> bool:
         """Whether every attack was reached, and any could be run."""
         return bool(self.tried) and len(self.outcomes) == len(TASKS)
-
-    @property
-    def control(self) -> bool:
-        """Whether it is an honest mechanism, there to show what staying safe looks like."""
-        return self.claim.control
 
     @property
     def everything(self) -> bool:

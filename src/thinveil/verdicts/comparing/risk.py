@@ -157,11 +157,14 @@ class Risk(Plain):
             idle = epsilon
         return idle
 
+    def answers_curve(self, mechanism: str) -> list[AnswersPoint]:
+        """Return what is known after so many answers of one mechanism."""
+        return [each for each in self.against_answers.points if each.mechanism == mechanism]
+
     def answers_for(self, mechanism: str, share: float, records: bool = False) -> int | None:
         """Return after how many answers such a share was first seen to be known."""
-        for each in self.against_answers.points:
-            known = each.known.records if records else each.known.values
-            if each.mechanism == mechanism and known >= share - 1e-12:
+        for each in self.answers_curve(mechanism):
+            if (each.known.records if records else each.known.values) >= share - 1e-12:
                 return each.queries
         return None
 

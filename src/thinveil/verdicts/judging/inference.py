@@ -22,12 +22,8 @@ def inferred(
     names the most common value; not even who has the true table is always right, since people
     may share all other attributes.
 
-    Args:
-        found: The reconstruction.
-        actual: The true table in the columns and at the precision of the reconstruction.
-        blind: A table guessed from public facts, likewise.
-        known: Whether the reconstruction is the true table, which saves half of the work.
-        confidence: How sure intervals are to be.
+    The true table and the one guessed from public facts have the columns and the precision of
+    the reconstruction. If that is `known` to be the true table, half of the work is saved.
     """
     rows, once = counted(actual, found.distinct)
     if found.distinct:

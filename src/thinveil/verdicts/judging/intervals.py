@@ -68,12 +68,8 @@ def checked(right: int, trials: int, confidence: float) -> None:
 class Share:
     """How many of some things an attack got right, beside what the baselines get right.
 
-    Args:
-        nothing: How many somebody gets right who asks nothing; may be an average. None where
-            that is masked.
-        marginals: How many somebody gets right who knows the marginals.
-        possible_share: The share that somebody could get right who has the table; None where
-            that is all.
+    Who asks nothing gets `nothing` right (an average, or None where that is masked), and who
+    knows the marginals `marginals`. Somebody who has the table gets `possible_share`, or all.
     """
 
     DERIVED: ClassVar = ("right", "share", "interval", "nothing_share", "marginals_share")
