@@ -128,7 +128,7 @@ def check(batch: QueryBatch) -> None:
 @examples(300)
 @given(unions(), st.sampled_from([1, 1000]))
 def test_overlaps_are_found_as_by_comparing_all_pairs(batch: QueryBatch, look: int) -> None:
-    with mock.patch.object(queries, "_LOOK", look):
+    with mock.patch.object(queries, "LOOK", look):
         check(batch)
 
 
