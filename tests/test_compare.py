@@ -91,7 +91,7 @@ def test_baselines_are_those_of_asking_nothing(compared):
     assert 0 < attribute.baseline < attribute.of / 2
     options = Settings().options("idp")
     whole = once(curator_of(DATA, options), options)
-    assert dataset.baseline == score(whole.run.found, DATA).guessed
+    assert dataset.baseline == score(whole.found, DATA).guessed
 
 
 def test_the_sentence_says_what_was_shown(compared):
@@ -297,7 +297,7 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
     curve = drawn.answers_curve("idp")
     for point in curve[:: len(curve) // 5]:
         options = Settings().options("idp", max_queries=point.queries)
-        limited = once(curator_of(tiny, options), options).run
+        limited = once(curator_of(tiny, options), options)
         assert limited.meter.queries == point.queries
         assert known_of(limited.found, tiny) == point.known
 

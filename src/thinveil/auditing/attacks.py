@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from thinveil.attacker.attacks.table import Wish, nothing_of
-from thinveil.attacker.engines.unions import Thrift
 from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
 from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
 from thinveil.attacker.findings import Found
 from thinveil.attacker.strategies import shape_of, strategy_named
 from thinveil.attacker.terms import Attack
-from thinveil.auditing.options import Options, span
+from thinveil.auditing.options import Options
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.shapes import holds
@@ -58,23 +57,17 @@ def wish_of(options: Options, facts: PublicFacts) -> Wish:
         UsageError: Something asked for does not fit the schema or the mechanism.
     """
     schema = facts.schema
+    again = facts.policies.cache and not facts.claim.reads_exactly
     wish = Wish(
         columns=[schema.column(name) for name in options.columns],
         order=[schema.column(name) for name in options.order],
         widths=options.widths(schema),
         present=options.present,
         force=options.force,
-        thrift=_thrift(options, facts),
+        thrift=None if again else options.thrift(),  # no unions where questions need new words
     )
     more = _MORE.get(options.attack)
     return wish if more is None else more(options, facts, wish)
-
-
-def _thrift(options: Options, facts: PublicFacts) -> Thrift | None:
-    """Return how to ask about unions; not where the same question must be put in new words."""
-    if facts.policies.cache and not facts.claim.reads_exactly:
-        return None
-    return options.thrift()
 
 
 def _with_box(options: Options, facts: PublicFacts, wish: Wish) -> Wish:
@@ -107,11 +100,7 @@ def _with_unknown(options: Options, facts: PublicFacts, wish: Wish) -> Wish:
     for name in (*options.priors, *options.precision) if zoned else ():
         if schema.column(name) not in wanted:
             raise UsageError(f"the column {name!r} is not searched, so it takes no bounds")
-    priors = {
-        schema.column(name): span(schema[schema.column(name)], text)
-        for name, text in options.priors.items()
-    }
-    return replace(wish, columns=wanted, priors=priors)
+    return replace(wish, columns=wanted, priors=options.believed(schema))
 
 
 _MORE: Final[Mapping[str, Callable[[Options, PublicFacts, Wish], Wish]]] = {

@@ -6,7 +6,6 @@ They differ in what they hand in: who holds the table, the attack, caps, seeds a
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
@@ -23,43 +22,15 @@ from thinveil.curator.counting.scan import Counter
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Held
 from thinveil.language.claims import Claim
-from thinveil.language.facts import PublicFacts
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ended(Generic[_T]):
-    """An attempt that came to its end, or was ended.
-
-    Args:
-        facts: What was public about the target.
-        run: What was found and asked.
-        seconds: How long it took.
-        transcript: A hash over all questions and answers; empty where none was wanted.
-    """
-
-    facts: PublicFacts
-    run: Run[_T]
-    seconds: float
-    transcript: str = ""
-
-    def or_interrupt(self) -> Ended[_T]:
-        """Pass on an interruption that the driver turned into an early ending."""
-        if self.run.ending == "interrupted":
-            raise KeyboardInterrupt
-        return self
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Attempt(Generic[_T]):
-    """An attack that is ready to be run against a target, once.
+    """A fresh attack that is ready to be run against a target, once.
 
-    Args:
-        target: Whatever answers.
-        attack: A fresh attack.
-        schedule: Where each answer's claimed loss comes from.
-        cap: A cap on the claimed loss, whatever cap the target has itself.
+    The cap is on its claimed loss, whatever cap the target has itself.
     """
 
     target: Target
@@ -71,20 +42,10 @@ class Attempt(Generic[_T]):
         self,
         observer: Observer = lambda meter, about: None,
         transcript: Transcript | None = None,
-    ) -> Ended[_T]:
+    ) -> Run[_T]:
         """Run the attack; what was asked is kept in the transcript, which stays open."""
-        start = time.perf_counter()
-        ended = run(
-            self.attack,
-            self.target,
-            self.schedule,
-            transcript=transcript,
-            cap=self.cap,
-            observer=observer,
-        )
-        seconds = time.perf_counter() - start
-        asked = "" if transcript is None else transcript.sha256
-        return Ended(self.target.facts, ended, seconds, asked)
+        what = (self.attack, self.target, self.schedule)
+        return run(*what, transcript=transcript, cap=self.cap, observer=observer)
 
 
 def curator_of(
@@ -92,11 +53,8 @@ def curator_of(
 ) -> Curator:
     """Return a fresh curator of a table, as the options describe it.
 
-    Args:
-        held: The table.
-        options: Seed, cap and policies; the mechanism, too.
-        claim: The mechanism, where the options do not name it.
-        counter: What counts the table's records, where it is at hand.
+    A claim stands for the mechanism where the options do not name it. What counts the table's
+    records is given where it is at hand.
     """
     return Curator(
         held,
@@ -121,7 +79,7 @@ def attempt_on(target: Target, options: Options) -> Attempt[Found]:
 
 def once(
     curator: Curator, options: Options, observer: Observer = lambda meter, about: None
-) -> Ended[Found]:
+) -> Run[Found]:
     """Run the attack that the options ask for against a fresh curator; hash what was asked."""
     recorded = Transcript(Header(curator.fingerprint, {}))
     try:

@@ -96,6 +96,8 @@ class Run(Generic[_T]):
             began with this run, else by the meter.
         resumable: Whether going on could help; it cannot where answers contradict each other.
         delta: The claimed delta of this run, added up as the loss is.
+        seconds: How long it took.
+        transcript: A hash over all questions and answers; empty where none was wanted.
     """
 
     found: _T
@@ -105,6 +107,14 @@ class Run(Generic[_T]):
     spent: Fraction
     resumable: bool = True
     delta: Fraction = Fraction(0)
+    seconds: float = 0.0
+    transcript: str = ""
+
+    def or_interrupt(self) -> Run[_T]:
+        """Pass on an interruption that was turned into an early ending."""
+        if self.ending == "interrupted":
+            raise KeyboardInterrupt
+        return self
 
 
 Observer = Callable[[Meter, About], None]
@@ -134,6 +144,7 @@ def run(
             reached cap, a target that dies and answers that contradict each other end the
             run early instead.
     """
+    start = time.perf_counter()
     carrier = _Carrier(target, schedule, transcript, Ledger(cap))
     meter = carrier.meter
     ending: Ending = "complete"
@@ -162,8 +173,10 @@ def run(
         found, error = about.so_far(), early
     carrier.restore()
     unresumable = ending == "target" and not isinstance(error, TargetError)
-    kept = carrier.ledger
-    return Run(found, ending, reason, meter, kept.spent, not unresumable, kept.delta)
+    kept, seconds = carrier.ledger, time.perf_counter() - start
+    asked = transcript.sha256 if transcript else ""
+    claimed = (kept.spent, not unresumable, kept.delta)
+    return Run(found, ending, reason, meter, *claimed, seconds, asked)
 
 
 _ENDINGS: Final[dict[type[BaseException], Ending]] = {

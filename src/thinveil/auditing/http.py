@@ -59,15 +59,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Trips:
-    """What travelled, and how long it took.
-
-    Args:
-        trips: Requests that brought a usable reply.
-        retries: Requests that had to be sent again.
-        sent: Bytes of bodies out.
-        received: Bytes of bodies in.
-        milliseconds: How long each usable trip took.
-    """
+    """Requests that brought a usable reply or had to be sent again; bytes of bodies; times."""
 
     trips: int = 0
     retries: int = 0
@@ -172,11 +164,7 @@ class HttpTarget:
         return checked(self._answered(Asked(_key(batch), batch)), batch, self.facts.claim)
 
     def ledger(self) -> dict[str, Any]:
-        """Ask how the analyst's account stands: budget, spent, left, batches, answers.
-
-        Raises:
-            TargetError: The service failed for too long.
-        """
+        """Ask how the analyst's account stands: budget, spent, left, batches, answers."""
         return self._exchange("GET", "/ledger", None, "", _plain)
 
     def close(self) -> None:
@@ -191,36 +179,21 @@ class HttpTarget:
             parts = [self._answered(Asked(f"{asked.key}.{at}", half)) for at, half in halves]
             return np.concatenate(parts)
         kind = wire_arrow.MEDIA_TYPE if self._arrow else "application/json"
-        reply = self._exchange(
-            "POST", "/answers", body, kind, lambda response: self._read(response, asked)
+        return self._exchange(
+            "POST", "/answers", body, kind, lambda response: _values(response, asked)
         )
-        return reply.values
 
     def _body(self, asked: Asked) -> bytes | None:
         """Return a batch as it travels; None where the service does not take it at once."""
         batch, limits = asked.batch, self._limits
-        if batch.queries > limits.answers or len(batch.cell) > limits.boxes:
-            return None
-        if _pairs(batch) > limits.pairs:
+        few = batch.queries <= limits.answers and len(batch.cell) <= limits.boxes
+        if not few or _pairs(batch) > limits.pairs:
             return None
         if self._arrow:
             body, most = bytes(wire_arrow.encode_batch(asked)), limits.body
         else:
             body, most = wire.encode_batch(asked, self.facts.schema), limits.json
         return body if len(body) <= most else None
-
-    def _read(self, response: Any, asked: Asked) -> Reply:
-        """Read the answers to a batch out of a reply."""
-        kind = response.headers.get("content-type", "").partition(";")[0]
-        arrow = kind == wire_arrow.MEDIA_TYPE
-        decode = wire_arrow.decode_reply if arrow else wire.decode_reply
-        try:
-            reply = decode(response.content)
-        except FieldError:
-            raise _Unusable("its replies cannot be read") from None
-        if reply.key != asked.key or len(reply.values) != asked.batch.queries:
-            raise _Unusable("its replies do not belong to what was asked")
-        return reply
 
     def _exchange(
         self, method: str, path: str, body: bytes | None, kind: str, read: Callable[[Any], _T]
@@ -334,6 +307,19 @@ def _facts(response: Any) -> tuple[PublicFacts, str, Limits, bool]:
         raise TargetError(
             "what answers there is not a thinveil service that this version understands"
         ) from None
+
+
+def _values(response: Any, asked: Asked) -> Floats:
+    """Read the answers to a batch out of a reply."""
+    kind = response.headers.get("content-type", "").partition(";")[0]
+    code: Any = wire_arrow if kind == wire_arrow.MEDIA_TYPE else wire
+    try:
+        reply: Reply = code.decode_reply(response.content)
+    except FieldError:
+        raise _Unusable("its replies cannot be read") from None
+    if reply.key != asked.key or len(reply.values) != asked.batch.queries:
+        raise _Unusable("its replies do not belong to what was asked")
+    return reply.values
 
 
 def _plain(response: Any) -> dict[str, Any]:

@@ -19,9 +19,15 @@ from thinveil.attacker.evidence.error_budget import (
 from thinveil.attacker.evidence.noise_tests import noise_test
 from thinveil.attacker.strategies import SETTLING, STRATEGIES, USUAL, strategy_for
 from thinveil.attacker.terms import Person
-from thinveil.auditing.entries import USUAL_CONFIDENCE, Entry, confidence_of, number
-from thinveil.auditing.known import box_of, codes_of
-from thinveil.auditing.known import span as span
+from thinveil.auditing.entries import (
+    USUAL_CONFIDENCE,
+    Entry,
+    box_of,
+    codes_of,
+    confidence_of,
+    number,
+    span,
+)
 from thinveil.auditing.schedule import (
     DEFAULT,
     SPLITS,

@@ -60,7 +60,12 @@ class Schedule(Protocol):
     """
 
     def stamp(self, batch: QueryBatch, drawn: int) -> float | Floats | None:
-        """Return the loss of each single answer of a batch, after `drawn` earlier answers."""
+        """Return the loss of each single answer of a batch, after `drawn` earlier answers.
+
+        Raises:
+            BudgetSpent: A total was split over fewer answers, or cannot be halved further.
+            BudgetError: The next share would be so small that noise overflows.
+        """
         ...
 
     def describe(self) -> str:
@@ -93,11 +98,7 @@ class Total:
     epsilon: Fraction
 
     def stamp(self, batch: QueryBatch, drawn: int) -> Floats:
-        """Return one share a question; its repeats get the share of the last of them.
-
-        Raises:
-            BudgetError: The next share would be so small that noise overflows.
-        """
+        """Return one share a question; its repeats get the share of the last of them."""
         last = _last(batch, drawn).astype(np.float64)
         shares: Floats = float(self.epsilon) * _SHARE / (last * last)
         if shares[-1] < SMALLEST_EPSILON:
@@ -143,11 +144,7 @@ class Equal:
         return share
 
     def stamp(self, batch: QueryBatch, drawn: int) -> float:
-        """Return the share.
-
-        Raises:
-            BudgetSpent: The batch wants more answers than the total was split over.
-        """
+        """Return the share, or refuse what was not planned for."""
         if drawn + batch.queries > self.answers:
             raise BudgetSpent(
                 f"the total epsilon was split over {self.answers:,} answers: {drawn:,} are drawn, "
@@ -195,11 +192,7 @@ class Halving:
         return halvings
 
     def stamp(self, batch: QueryBatch, drawn: int) -> Floats:
-        """Return one share a question; its repeats get the share of the last of them.
-
-        Raises:
-            BudgetSpent: The share of some answer would be so small that noise overflows.
-        """
+        """Return one share a question, as `Total` does."""
         if drawn + batch.queries > self.limit:
             raise BudgetSpent(
                 f"a total of {float(self.epsilon):g} can be halved for {self.limit:,} answers, "

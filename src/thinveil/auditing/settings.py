@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from thinveil.auditing.entries import Kind
-from thinveil.auditing.known import people_of
+from thinveil.auditing.entries import Kind, people_of
 from thinveil.auditing.options import TABLE, Options
 from thinveil.auditing.sources import opened
 from thinveil.auditing.targets import Target
@@ -83,13 +82,10 @@ def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
     for name, value in plain.items():
         if name not in TABLE:
             raise UsageError(f"there is no setting {name!r}")
-        if value is not None:
-            plain[name] = _READ.get(TABLE[name].kind, _as_it_is)(value)
+        read = _READ.get(TABLE[name].kind)
+        if value is not None and read is not None:
+            plain[name] = read(value)
     return plain
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _whole(value: Any) -> Any:

@@ -103,25 +103,30 @@ def opened(
         engine: Whether a file is read into memory or counted by DuckDB where it lies.
         patience: For how many seconds a service that fails is tried again.
         **how: How a text file is read: `separator`, `quote`, `encoding`, `missing`.
-
-    Raises:
-        ThinveilError: It cannot be opened.
     """
     if isinstance(source, os.PathLike):
         source = os.fspath(source)
-    if source is not None and not isinstance(source, str):
-        return _of_object(source, schema, table, **how)
-    kind = kind_of(source, engine)
-    _log.info("opening %s (%s)", "the embedded people" if source is None else shown(source), kind)
+    named = source is None or isinstance(source, str)
+    kind = kind_of(source, engine) if named else None
+    if named:
+        what = "the embedded people" if source is None else shown(source)
+        _log.info("opening %s (%s)", what, kind)
     if table is not None and kind != "database":
         raise UsageError("--table: only a database has tables by name")
+    if type(source).__module__.partition(".")[0] == "ibis":
+        from thinveil.curator.database.table import DatabaseTable
+
+        return DatabaseTable.of(source, schema, how.get("missing", ()))
     if schema is not None and kind in ("people", "service"):
         whose = "the embedded people bring their" if kind == "people" else "a service brings its"
         raise UsageError(f"--schema: {whose} own schema")
     if source is None:
         return people()
     if kind == "service":
-        return service(source, patience=patience)
+        from thinveil.auditing.http import PATIENCE, HttpTarget
+
+        token = os.environ.get(TOKEN, "")
+        return HttpTarget(source, token, patience=PATIENCE if patience is None else patience)
     if kind == "plugin":
         name, _, address = str(source).partition(":")
         target: Target = target_maker(name)(address, schema=schema)
@@ -133,42 +138,18 @@ def opened(
     return load(source, schema, **how)
 
 
-def _of_object(source: Any, schema: Schema | None, table: str | None, **how: Any) -> Held:
-    if table is not None:
-        raise UsageError("--table: only a database has tables by name")
-    if type(source).__module__.partition(".")[0] == "ibis":
-        from thinveil.curator.database.table import DatabaseTable
-
-        return DatabaseTable.of(source, schema, how.get("missing", ()))
-    return load(source, schema, **how)
-
-
 def reading(origin: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a text file is to be read."""
-    return {
-        "separator": origin.get("separator"),
-        "quote": origin.get("quote", '"'),
-        "encoding": origin.get("encoding", "utf-8"),
-        "missing": tuple(origin.get("missing", ())),
-    }
-
-
-def service(url: str, token: str | None = None, patience: float | None = None) -> Target:
-    """Return the target behind a service's address; the token comes from the environment."""
-    from thinveil.auditing.http import PATIENCE, HttpTarget
-
-    token = os.environ.get(TOKEN, "") if token is None else token
-    return HttpTarget(url, token, patience=PATIENCE if patience is None else patience)
+    usual = {"separator": None, "quote": '"', "encoding": "utf-8", "missing": ()}
+    told = {name: origin.get(name, value) for name, value in usual.items()}
+    return told | {"missing": tuple(told["missing"])}
 
 
 def truth_of(wanted: str | None, held: Held | Target, origin: Mapping[str, Any]) -> Dataset | None:
     """Return the true table for scoring, where the user has it or allows it to be fetched.
 
-    A table in memory is its own truth. "self" fetches a database's rows; anything else is
-    a file, read by the public schema of what is attacked.
-
-    Raises:
-        UsageError: A service does not give its rows away.
+    A table in memory is its own truth. "self" fetches a database's rows, which a service does not
+    give away; anything else is a file, read by the public schema of what is attacked.
     """
     if wanted in (None, "self") and isinstance(held, Dataset):
         return held

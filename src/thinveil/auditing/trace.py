@@ -18,15 +18,9 @@ _FIRST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was known at some moment of a run.
+    """What was asked and known at some moment of a run.
 
-    Args:
-        queries: Answers drawn until then.
-        questions: Questions asked until then.
-        rounds: Batches until then.
-        spent: The claimed loss until then.
-        whole: How many records were rebuilt whole.
-        values: How many values were, each together with those before it in its record.
+    So many records were rebuilt whole; of values, each together with those before it in its record.
     """
 
     queries: int

@@ -13,7 +13,6 @@ fit. The first version of the format had doubles only; its files are read and co
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
 import os
@@ -59,33 +58,23 @@ class Header:
 
     def line(self) -> bytes:
         """Return the header as the first line of a transcript."""
-        fields = {
-            "format": self.format,
-            "run": self.run,
-            "fingerprint": self.fingerprint,
-            "options": dict(self.options),
-        }
-        return json.dumps(fields).encode() + b"\n"
+        names = ("format", "run", "fingerprint", "options")
+        return json.dumps({name: getattr(self, name) for name in names}).encode() + b"\n"
 
 
 class Transcript:
     """Records a run, and replays what was recorded before.
 
-    Args:
-        header: What the transcript is about.
-        path: Where to keep it; the file is made when the first batch is sent. None keeps it
-            in memory until `save`, and from some size on in a temporary file without a name.
-
-    Attributes:
-        notice: What the user should know about a transcript that was resumed.
-        empty: Whether nothing was ever recorded here.
+    Its file is made when the first batch is sent. Without a path it is kept in memory until `save`,
+    and from some size on in a temporary file without a name. `notice` is what the user should know
+    of one that was resumed; it is `empty` where nothing was ever recorded.
     """
 
     def __init__(self, header: Header, path: Path | None = None) -> None:
         self.header = header
         self.path = path
         self.notice = ""
-        self._kept: IO[bytes] = io.BytesIO()
+        self._kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115, `close` closes it
         self._file: int | None = None
         self._synced = time.monotonic()
         self._recorded: list[tuple[bytes, int, int]] = []
@@ -197,11 +186,6 @@ class Transcript:
             position = end
         return position
 
-    @property
-    def answered(self) -> int:
-        """How many batches were recorded with their answers when this was opened."""
-        return len(self._recorded)
-
     def replay(self, number: int, digest: bytes) -> Floats | None:
         """Return the recorded answers of a batch, or None if it has to be asked.
 
@@ -289,10 +273,6 @@ class Transcript:
         """Keep data without a name, in memory while it is small."""
         try:
             self._kept.write(data)
-            if isinstance(self._kept, io.BytesIO) and self._kept.tell() > _IN_MEMORY:
-                file = tempfile.TemporaryFile()  # noqa: SIM115, `close` closes it
-                file.write(self._kept.getbuffer())
-                self._kept = file
         except OSError as error:
             raise TranscriptError(
                 f"cannot write to a temporary file: {error.strerror}; name a transcript on a disk "

@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, Found, PeopleFound, TableFound
-from thinveil.auditing.attempt import Ended, attempt_on, curator_of
-from thinveil.auditing.driver import Meter
+from thinveil.auditing.attempt import attempt_on, curator_of
+from thinveil.auditing.driver import Meter, Run
 from thinveil.curator.curator import Curator
 from thinveil.errors import ThinveilError
 from thinveil.lab.journal import Journal
@@ -137,8 +137,8 @@ class Session:
             }
         return told
 
-    def _end(self, tried: Ended[Found]) -> None:
-        setting, truth, facts, ended = self.setting, self.setting.table.data, tried.facts, tried.run
+    def _end(self, ended: Run[Found]) -> None:
+        setting, truth, facts = self.setting, self.setting.table.data, self._target.facts
         found = ended.found
         verdict = Verdict(
             options=setting.options,
@@ -148,7 +148,7 @@ class Session:
             if isinstance(found, TableFound)
             else None,
             findings=result_of(found, setting.options, facts, truth),
-            seconds=tried.seconds,
+            seconds=ended.seconds,
             seed=setting.options.seed,
         )
         self._emit(

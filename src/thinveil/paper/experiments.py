@@ -41,7 +41,7 @@ def _run(
     curator = curator_of(data, options)
     schedule = options.schedule(curator.facts.claim)
     attack = _STRATEGY.attack(name, curator.facts, Care(), wish)
-    return Attempt(curator, attack, schedule).run(observer).or_interrupt().run
+    return Attempt(curator, attack, schedule).run(observer).or_interrupt()
 
 
 def membership(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:

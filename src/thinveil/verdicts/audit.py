@@ -141,14 +141,13 @@ def _run(
         tracer = Tracer(observer)
         how = attempt.schedule.describe()
         _log.info("asking under %s, with %s", target.facts.claim.name, how)
-        tried = attempt.run(tracer if options.attack == "dataset" else observer, recorded)
-        ended, seconds = tried.run, tried.seconds
-        counted = (ended.meter.rounds, ended.meter.queries, seconds)
+        ended = attempt.run(tracer if options.attack == "dataset" else observer, recorded)
+        counted = (ended.meter.rounds, ended.meter.queries, ended.seconds)
         _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ended.ending, *counted)
         if ended.ending in ("interrupted", "target") and ended.resumable:
             _keep(recorded)
-        verdict = _verdict(options, target, truth, ended, seconds, recorded)
-        asked = tried.transcript if ended.meter.rounds else None
+        verdict = _verdict(options, target, truth, ended, recorded)
+        asked = ended.transcript if ended.meter.rounds else None
         return replace(
             verdict, looks=tracer.looks(ended.found), provenance=Provenance.now(command, asked)
         )
@@ -241,7 +240,6 @@ def _verdict(
     target: Target,
     truth: Dataset | None,
     ended: Run[Any],
-    seconds: float,
     transcript: Transcript,
 ) -> Verdict:
     facts, asked = target.facts, ended.meter.queries > 0
@@ -261,7 +259,7 @@ def _verdict(
         run=replace(ended, found=found),
         score=scored,
         findings=result_of(found, options, facts, truth),
-        seconds=seconds,
+        seconds=ended.seconds,
         seed=target.seed if isinstance(target, Curator) else None,
         transcript=None if transcript.path is None or transcript.empty else str(transcript.path),
         notice=transcript.notice,

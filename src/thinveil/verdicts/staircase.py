@@ -74,7 +74,7 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
     thresholds = thresholds_around(count, facts)
     repeats = 1 if claim.reads_exactly or options.cache else _REPEATS
     asking = staircase({column: (code, code + 1)}, thresholds, repeats)
-    ended = Attempt(curator, asking, options.schedule(claim)).run().run
+    ended = Attempt(curator, asking, options.schedule(claim)).run()
     if ended.ending != "complete":
         return None
     attribute, spent = facts.schema[column], float(ended.spent)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.findings import Found, PeopleFound
-from thinveil.auditing.attempt import Ended, curator_of, once
+from thinveil.auditing.attempt import curator_of, once
 from thinveil.auditing.driver import Meter, Observer, Run
 from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
 from thinveil.auditing.options import TABLE, Options, usual
@@ -142,8 +142,7 @@ def membership_trials(
     worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
     with suppress(KeyboardInterrupt):  # what was tried until then counts
         for number, (coin, world) in enumerate(zip(drawn, worlds, strict=True), start=1):
-            one = _one(world, options, claim, coin, data)
-            ended, side = one.run, 0 if coin.inside else 1
+            ended, side = _one(world, options, claim, coin, data), 0 if coin.inside else 1
             if ended.ending == "interrupted":
                 break
             told = _said(ended)
@@ -155,7 +154,7 @@ def membership_trials(
             hunches[side] += coin.hunch
             most = max(most, ended.meter.queries)
             _add(meter, ended)
-            digest.update(one.transcript.encode())
+            digest.update(ended.transcript.encode())
             observer(meter, About("trials of membership", number / trials))
     return Trial(
         inside=tried[0],
@@ -192,7 +191,7 @@ def _worlds(data: Dataset, drawn: Sequence[Coin], counter: Counter) -> Iterator[
 
 def _one(
     world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset
-) -> Ended[Found]:
+) -> Run[Found]:
     """Attack one world; the attack is told what the target is known by.
 
     Of the options, what has no meaning in an attack on one target is as usual.

@@ -10,8 +10,8 @@ from typing import Any
 
 from thinveil.attacker.findings import Found, PeopleFound, TableFound
 from thinveil.attacker.strategies import strategy_for
-from thinveil.auditing.attempt import Ended, curator_of, once
-from thinveil.auditing.driver import Observer
+from thinveil.auditing.attempt import curator_of, once
+from thinveil.auditing.driver import Observer, Run
 from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.curator.counting.index import IndexCounter
@@ -148,7 +148,7 @@ def _tasks(
             return targets
         options = settings.options(mechanism, attack="attribute", people=targets.people)
         tried = once(curator_of(data, options, counter=counter), options, observer)
-        found = tried.run.found
+        found = tried.found
         # where the attack had not begun, nothing is said of anybody
         people = found.people if isinstance(found, PeopleFound) else ()
         said = [
@@ -171,7 +171,7 @@ def _tasks(
     def dataset(observer: Observer, counter: Counter) -> Outcome | Skipped:
         options = settings.options(mechanism)
         tried = once(curator_of(data, options, counter=counter), options, observer)
-        found = tried.run.found
+        found = tried.found
         assert isinstance(found, TableFound)
         scored = score(found, data, settings.seed)
         return _outcome(
@@ -188,8 +188,8 @@ def _tasks(
     return [membership, attribute, dataset]
 
 
-def _outcome(options: Options, tried: Ended[Found], **counted: Any) -> Outcome:
-    ended, claim = tried.run, tried.facts.claim
+def _outcome(options: Options, ended: Run[Found], **counted: Any) -> Outcome:
+    claim = options.claim()
     return Outcome(
         task=options.attack,
         strategy=strategy_for(options.strategy, claim),
@@ -199,8 +199,8 @@ def _outcome(options: Options, tried: Ended[Found], **counted: Any) -> Outcome:
         error_probability=min(1.0, ended.meter.error.total + ended.meter.risk),
         ended=ended.ending,
         reason=ended.reason,
-        seconds=round(tried.seconds, 3),
+        seconds=round(ended.seconds, 3),
         confidence=confidence_of(options.confidence),
-        transcript=tried.transcript,
+        transcript=ended.transcript,
         **counted,
     )

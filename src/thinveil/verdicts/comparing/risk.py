@@ -232,7 +232,7 @@ def risk(
     try:
         pilot = settings.options(PILOT, strategy=SEARCH)
         watch = within(observer, "how many answers it takes", 0.0, 0.0)
-        first = once(curator_of(sample, pilot), pilot, watch).run
+        first = once(curator_of(sample, pilot), pilot, watch)
         columns = _table(first.found).columns
         answers = _round_up(_ROOM * first.meter.queries)
         losses.extend(_loss_runs(sample, settings, answers, totals, seeds, observer))
@@ -284,11 +284,11 @@ def _loss_runs(
             mechanism=name,
             epsilon=float(total),
             seed=seed,
-            known=known_of(_table(ended.run.found), sample),
-            queries=ended.run.meter.queries,
-            epsilon_claimed=float(ended.run.spent),
-            ended=ended.run.ending,
-            reason=ended.run.reason,
+            known=known_of(_table(ended.found), sample),
+            queries=ended.meter.queries,
+            epsilon_claimed=float(ended.spent),
+            ended=ended.ending,
+            reason=ended.reason,
         )
 
 
@@ -311,8 +311,8 @@ def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> 
 
     options = settings.options(name)
     ended = once(curator_of(data, options), options, look).or_interrupt()
-    found = _table(ended.run.found)
-    return [*points, AnswersPoint(name, ended.run.meter.queries, known_of(found, data))]
+    found = _table(ended.found)
+    return [*points, AnswersPoint(name, ended.meter.queries, known_of(found, data))]
 
 
 def _table(found: object) -> TableFound:
