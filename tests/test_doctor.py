@@ -16,7 +16,7 @@ import pytest
 import thinveil
 from processes import package
 from thinveil.commands import doctor
-from thinveil.commands.doctor import Extra, Part, problems_of
+from thinveil.commands.doctor import Extra, Part, problem_of
 from thinveil.commands.main import run
 
 
@@ -167,6 +167,6 @@ def test_an_import_that_never_ends_is_given_up(
     (tmp_path / "works.py").write_text("")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(doctor, "_PATIENCE", 1)
-    assert problems_of(["sleeps", "works"]) == {
+    assert {each: problem_of(each) for each in ("sleeps", "works")} == {
         "sleeps": "it takes more than 1 seconds", "works": "",
     }  # fmt: skip

@@ -262,8 +262,8 @@ def test_what_makes_no_sense_is_refused(asked: dict[str, Any], message: str) -> 
 def test_a_stopped_run_ends_with_what_was_found() -> None:
     session = Session(setting_of({"table": "people-30", "paused": True}, Tables()))
     session.start()
-    session.pace.step("question")
-    session.pace.stop()
+    session.pace.do("question")
+    session.pace.do("stop")
     session.join(30)
     assert json.loads(session.since(0)[-1])["ending"] == "interrupted"
 
@@ -271,12 +271,12 @@ def test_a_stopped_run_ends_with_what_was_found() -> None:
 def test_a_pace_lets_one_step_through() -> None:
     pace = Pace(speed=0, paused=True)
     for step, allowed in (("question", 1), ("round", 7)):
-        pace.step(step)  # type: ignore[arg-type]
+        pace.do(step)
         assert pace.allow(7) == allowed
         assert pace.paused
-    pace.resume()
+    pace.do("resume")
     assert pace.allow(7) == 7
-    pace.stop()
+    pace.do("stop")
     with pytest.raises(KeyboardInterrupt):
         pace.allow(7)
 

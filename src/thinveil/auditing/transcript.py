@@ -13,6 +13,7 @@ fit. The first version of the format had doubles only; its files are read and co
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
 import os
@@ -74,7 +75,7 @@ class Transcript:
         self.header = header
         self.path = path
         self.notice = ""
-        self._kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115, `close` closes it
+        self._kept: IO[bytes] = io.BytesIO()
         self._file: int | None = None
         self._synced = time.monotonic()
         self._recorded: list[tuple[bytes, int, int]] = []
@@ -273,6 +274,10 @@ class Transcript:
         """Keep data without a name, in memory while it is small."""
         try:
             self._kept.write(data)
+            if isinstance(self._kept, io.BytesIO) and self._kept.tell() > _IN_MEMORY:
+                file = tempfile.TemporaryFile()  # noqa: SIM115, `close` closes it
+                file.write(self._kept.getbuffer())
+                self._kept = file
         except OSError as error:
             raise TranscriptError(
                 f"cannot write to a temporary file: {error.strerror}; name a transcript on a disk "

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from thinveil.attacker.strategies import strategy_names
-from thinveil.auditing.options import TABLE, Options, flag_of, usual
+from thinveil.auditing.options import TABLE, flag_of, usual
 from thinveil.auditing.sources import ENGINES, kind_of, opened, reading
 from thinveil.auditing.targets import Target
 from thinveil.commands.outputs import busy
@@ -105,16 +105,6 @@ def names_between(first: str, last: str) -> list[str]:
     return names[names.index(first) : names.index(last) + 1]
 
 
-def curator_options(command: _F) -> _F:
-    """Add the options that describe a curator: its mechanism and its policies."""
-    return settings("mechanism", "cache")(command)
-
-
-def curator_given(given: Mapping[str, Any]) -> Options:
-    """Return what `curator_options` say of a curator."""
-    return Options(**{name: given[name] for name in names_between("mechanism", "cache")})
-
-
 schema_option = click.option(
     "--schema", metavar="FILE", help="A schema file, or bank. (thinveil schema TABLE)"
 )
@@ -122,18 +112,13 @@ schema_option = click.option(
 
 def reading_options(command: _F) -> _F:
     """Add the options that say how a text file is to be read."""
+    missing = "A text that means a missing value, besides empty, NULL and NaN."
+    between = "Between the fields of a text file; found out unless given."
     for option in (
-        click.option(
-            "--missing",
-            multiple=True,
-            metavar="TEXT",
-            help="A text that means a missing value, besides empty, NULL and NaN.",
-        ),
+        click.option("--missing", multiple=True, metavar="TEXT", help=missing),
         click.option("--encoding", default="utf-8", help="Of a text file. [utf-8]"),
         click.option("--quote", default='"', help="The quotation mark of a text file."),
-        click.option(
-            "--separator", help="Between the fields of a text file; found out unless given."
-        ),
+        click.option("--separator", help=between),
     ):
         command = option(command)
     return command
@@ -164,18 +149,14 @@ def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
 
 def place_options(command: _F) -> _F:
     """Add the options that say where in a database a table is, and what counts a file."""
-    for option in (
-        click.option("--table", "inside", metavar="NAME", help="The table in a database."),
-        click.option(
-            "--engine",
-            type=click.Choice(ENGINES),
-            default="auto",
-            show_default=True,
-            help="What counts a file: auto leaves files that do not fit in memory to DuckDB.",
-        ),
-    ):
-        command = option(command)
-    return command
+    what = "What counts a file: auto leaves files that do not fit in memory to DuckDB."
+    engines = click.Choice(ENGINES)
+    command = click.option("--table", "inside", metavar="NAME", help="The table in a database.")(
+        command
+    )
+    return click.option("--engine", type=engines, default="auto", show_default=True, help=what)(
+        command
+    )
 
 
 def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:

@@ -89,31 +89,20 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
       thinveil compare people.csv --sample 2000 --link age --link postcode
       thinveil compare --figure compare.png --risk-figure risk.png
     """
-    json_file, pictures = given["json_file"], (given["figure"], given["risk_figure"])
-    check_outputs(
-        [table, given["schema"]],
-        json=json_file,
-        **{"figure": pictures[0], "risk-figure": pictures[1]},
-    )
-    check_figure("--figure", pictures[0])
-    check_figure("--risk-figure", pictures[1])
+    json_file = given["json_file"]
+    pictures = {"figure": given["figure"], "risk-figure": given["risk_figure"]}
+    check_outputs([table, given["schema"]], json=json_file, **pictures)
+    for name, path in pictures.items():
+        check_figure(f"--{name}", path)
     console, notices = consoles(json_file)
     mechanisms = given["mechanism"]
     if not mechanisms:
         mechanisms, wrong = all_in_order()
         for each in wrong:
             note(notices, each)
-    shared = Settings(
-        mechanisms=mechanisms,
-        people=given["people"],
-        linking=given["link"],
-        epsilon_per_query=given["epsilon_per_query"],
-        k=given["k"],
-        universe=given["universe"],
-        seed=given["seed"],
-        error=given["error"],
-        most_repeats=given["most_repeats"],
-    )
+    same = ("people", "epsilon_per_query", "k", "universe", "seed", "error", "most_repeats")
+    told = {name: given[name] for name in same}
+    shared = Settings(mechanisms=mechanisms, linking=given["link"], **told)
     whole = load_table({"table": table, **given}, notices)
     if not given["schema"]:
         for doubt in doubts(whole.schema, whole.records):
@@ -125,7 +114,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     with progress(notices) as observer:
         compared = compare(data, shared, observer)
     drawn = None
-    if (given["with_risk"] or pictures[1]) and not compared.interrupted:
+    if (given["with_risk"] or given["risk_figure"]) and not compared.interrupted:
         with progress(notices) as observer:
             drawn = risk(data, shared, observer, records=given["risk_records"])
     compared = replace(
@@ -135,10 +124,11 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
         provenance=Provenance.now(command_line(ctx), None).to_plain(asdict(shared)),
     )
     write_json(json_file, compared.to_plain())
-    if pictures[0] and any(each.tried for each in compared.lines):
-        save_pictures([mechanisms_compared(compared)], pictures[0], width=420)
-    if pictures[1] and drawn is not None:
-        save_pictures([against_loss(drawn), against_answers(drawn)], pictures[1], width=560)
+    if given["figure"] and any(each.tried for each in compared.lines):
+        save_pictures([mechanisms_compared(compared)], given["figure"], width=420)
+    if given["risk_figure"] and drawn is not None:
+        curves = [against_loss(drawn), against_answers(drawn)]
+        save_pictures(curves, given["risk_figure"], width=560)
     if drawn is not None:
         show_risk(console, drawn)
     show_comparison(console, compared)

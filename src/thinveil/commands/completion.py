@@ -36,23 +36,15 @@ def command(shell: str) -> None:
     click.echo(found(cli, {}, "thinveil", _VARIABLE).source())
 
 
-class _FileName(click.types.StringParamType):
-    """A text that most often is the name of a file."""
+class _Completed(click.types.StringParamType):
+    """A text that is the name of a mechanism, perhaps of a plug-in's, or most often of a file."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Leave it to the shell."""
-        return [CompletionItem(incomplete, type="file")]
-
-
-class _Mechanism(click.types.StringParamType):
-    """The name of a mechanism, perhaps of a plug-in's."""
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that there are; no plug-in is loaded for it."""
+        """Return the mechanisms that there are, none loaded for it; leave files to the shell."""
+        if param.name != "mechanism":
+            return [CompletionItem(incomplete, type="file")]
         from thinveil.language.plugins import mechanism_names
 
         return [CompletionItem(each) for each in mechanism_names() if each.startswith(incomplete)]
@@ -66,9 +58,7 @@ def complete_values(command: click.Command) -> None:
     know them, a table would have to be opened.
     """
     for each in command.params:
-        if type(each.type) is not click.types.StringParamType:
-            continue
-        if each.name == "mechanism":
-            each.type = _Mechanism()
-        elif isinstance(each, click.Argument) or "FILE" in (each.metavar or ""):
-            each.type = _FileName()
+        file = isinstance(each, click.Argument) or "FILE" in (each.metavar or "")
+        plain = type(each.type) is click.types.StringParamType
+        if plain and (file or each.name == "mechanism"):
+            each.type = _Completed()

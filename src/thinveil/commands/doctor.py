@@ -13,9 +13,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -46,7 +47,6 @@ _WHY: Final = {
     "sqlglot": "Ibis 12 breaks with sqlglot 28",
 }
 """Why a package has an upper bound."""
-_PLAIN: Final = "without numba the thrifty strategy runs uncompiled, some hundred times slower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,10 @@ class Part:
         """Say what there is."""
         if self.version is None:
             return f"no {self.name}"
-        wrong = [] if self.fits else [f"needs {self.wanted}"]
-        wrong += [f"cannot be imported ({self.problem})"] if self.problem else []
-        return f"{self.name} {self.version}" + (f": {', '.join(wrong)}" if wrong else "")
+        unfit = "" if self.fits else f"needs {self.wanted}"
+        failed = f"cannot be imported ({self.problem})" if self.problem else ""
+        wrong = ", ".join(filter(None, (unfit, failed)))
+        return f"{self.name} {self.version}" + (f": {wrong}" if wrong else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +149,8 @@ def examine() -> tuple[list[Extra], dict[str, Any]]:
         "broken": broken,
         "notes": list(_notes(parts, java)),
         "extras": [
-            {
-                **asdict(each),
-                "name": each.name or "thinveil",
-                "state": each.state,
-                "command": each.command,
-            }
+            asdict(each)
+            | {"name": each.name or "thinveil", "state": each.state, "command": each.command}
             for each in parts
         ],
         "plugins": plugins,
@@ -162,25 +159,14 @@ def examine() -> tuple[list[Extra], dict[str, Any]]:
 
 
 def extras() -> list[Extra]:
-    """Return thinveil itself and all its extras, with what is installed of them.
-
-    Raises:
-        PackageNotFoundError: thinveil runs from a folder of sources and was never installed.
-    """
+    """Return thinveil itself, where it was ever installed, and all its extras with their parts."""
     mine = distribution("thinveil")
     names = ["", *sorted(set(mine.metadata.get_all("Provides-Extra") or ()) - {*HIDDEN})]
-    found = [Extra(name, tuple(_parts(mine, name))) for name in names]
-    installed = {part.name for extra in found for part in extra.parts if part.version}
-    modules = {name: module for name in installed if (module := _module(distribution(name)))}
-    problems = problems_of(sorted(set(modules.values())))
-
-    def tried(part: Part) -> Part:
-        return replace(part, problem=problems.get(modules.get(part.name, ""), ""))
-
-    return [replace(extra, parts=tuple(map(tried, extra.parts))) for extra in found]
+    tried = cache(problem_of)
+    return [Extra(name, tuple(_parts(mine, name, tried))) for name in names]
 
 
-def _parts(mine: Distribution, extra: str) -> Iterator[Part]:
+def _parts(mine: Distribution, extra: str, tried: Callable[[str], str]) -> Iterator[Part]:
     """Yield what an extra needs, each package once; the extra "" is thinveil itself."""
     from packaging.specifiers import SpecifierSet
 
@@ -189,11 +175,13 @@ def _parts(mine: Distribution, extra: str) -> Iterator[Part]:
         wanted[each.name] = wanted.get(each.name, SpecifierSet()) & each.specifier
     for name, bounds in sorted(wanted.items()):
         try:
-            found = distribution(name).version
+            found = distribution(name)
         except PackageNotFoundError:
             yield Part(name, str(bounds), None)
         else:
-            yield Part(name, str(bounds), found, bounds.contains(found, prereleases=True))
+            fits = bounds.contains(found.version, prereleases=True)
+            problem = tried(module) if (module := _module(found)) else ""
+            yield Part(name, str(bounds), found.version, fits, problem)
 
 
 def _requirements(mine: Distribution, extra: str) -> Iterator[Requirement]:
@@ -215,22 +203,15 @@ def _requirements(mine: Distribution, extra: str) -> Iterator[Requirement]:
 def _module(found: Distribution) -> str:
     """Return the name under which a package is imported; empty where it brings no module."""
     names = (found.read_text("top_level.txt") or "").split()
-    names += [
-        file.parts[0]
-        for file in found.files or ()
-        if len(file.parts) == 2 and file.parts[1] in ("__init__.py", "__init__.pyi")
-    ]
+    packages = (each.parts for each in found.files or () if each.stem == "__init__")
+    names += [parts[0] for parts in packages if len(parts) == 2]
     usual = found.name.lower().replace("-", "_")
     public = [each for each in names if not each.startswith("_")]
     return min(public, key=lambda each: (each != usual, not usual.startswith(each)), default="")
 
 
-def problems_of(modules: Sequence[str]) -> dict[str, str]:
-    """Import modules, each in a process of its own; return what went wrong with each."""
-    return {each: _problem_of(each) for each in modules}
-
-
-def _problem_of(module: str) -> str:
+def problem_of(module: str) -> str:
+    """Import a module in a process of its own; return what went wrong."""
     command = [sys.executable, "-P", "-c", f"import {module}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
@@ -248,7 +229,7 @@ def _notes(parts: Sequence[Extra], java: str | None) -> Iterator[str]:
     for name in sorted(late & _WHY.keys()):
         yield f"{_WHY[name]}, so its version is bounded"
     if states.get("fast") == "missing":
-        yield _PLAIN
+        yield "without numba the thrifty strategy runs uncompiled, some hundred times slower"
     if states.get("spark") == "there":
         if java is None:
             yield f"Spark needs Java {OLDEST_JAVA} or later: on Debian, apt install default-jre"
@@ -309,9 +290,8 @@ def _said(parts: Sequence[Extra], found: Mapping[str, Any]) -> str:
         commands = {each.command: None for each in parts if each.state == state}
         if commands:  # each on a line of its own, however long, to be copied
             page.write("\n  ".join([f"{heading}{where}:", *commands]) + "\n")
-    said = [f"Note: {each}" for each in found["notes"]]
-    said += [f"Broken: {each}" for each in found["broken"]]
-    said += [] if found["broken"] else ["Nothing that is installed is broken."]
-    for line in said:
+    broken = [f"Broken: {each}" for each in found["broken"]]
+    sound = ["Nothing that is installed is broken."]
+    for line in (*(f"Note: {each}" for each in found["notes"]), *(broken or sound)):
         page.write_text(line)
     return page.getvalue()

@@ -23,12 +23,12 @@ from thinveil.auditing.options import Options
 from thinveil.auditing.targets import Target
 from thinveil.commands.common import (
     consoles,
-    curator_given,
-    curator_options,
+    names_between,
     open_table,
     place_options,
     reading_options,
     schema_option,
+    settings,
 )
 from thinveil.commands.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.service.accounts import Accounts
@@ -40,11 +40,13 @@ from thinveil.files import create_private
 PORT: Final = 8321
 FIRST: Final = "analyst"
 """The name of the analyst whom --budget is for."""
+_CURATOR: Final = ("mechanism", "cache")
+"""The first and the last of the options that describe a curator."""
 
 
 @click.command("serve")
 @click.argument("table", required=False)
-@curator_options
+@settings(*_CURATOR)
 @click.option("--budget", metavar="EPS", help=f"Of the first analyst, called {FIRST}. [1]")
 @click.option("--analyst", multiple=True, metavar="NAME=BUDGET", help="Another analyst.")
 @click.option("--new-token", multiple=True, metavar="NAME", help="Replace an analyst's token.")
@@ -70,10 +72,11 @@ def command(table: str | None, **given: Any) -> None:
       thinveil serve people.csv --mechanism idp --k 3 --budget 0.5
       thinveil serve people.csv --analyst ada=0.1 --analyst grace=2
     """
-    _check_extra()
-    settings = _settings(given)
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise MissingExtra("A service", "service")  # before a ledger is made and a token is lost
+    limits = _settings(given)
     console, notices = consoles(None)
-    options = curator_given(given)
+    options = Options(**{name: given[name] for name in names_between(*_CURATOR)})
     path = Path(given["ledger"] or f"{_name_of(given['inside'] or table or 'people')}.ledger")
     if given["token_file"] and Path(given["token_file"]).exists():
         raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")
@@ -84,7 +87,7 @@ def command(table: str | None, **given: Any) -> None:
         with closing(accounts):
             tokens = accounts.admit(_budgets(given, accounts))
             tokens |= {name: accounts.renew(name) for name in given["new_token"]}
-            app = app_of(accounts, settings, worker)
+            app = app_of(accounts, limits, worker)
             if given["token_file"] and tokens:
                 _write_tokens(Path(given["token_file"]), tokens)
             _say(console, listener, accounts, tokens, given)
@@ -99,12 +102,6 @@ def _accounts(
     if isinstance(data, Target):
         raise UsageError("this command needs the table itself: give a file or a database")
     return Accounts(data, options.claim(), path, options.policies())
-
-
-def _check_extra() -> None:
-    """Miss what is missing before a ledger is made and a token is lost."""
-    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
-        raise MissingExtra("A service", "service")
 
 
 def _name_of(table: str) -> str:

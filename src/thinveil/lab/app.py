@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from thinveil.auditing.http import loopback
 from thinveil.errors import MissingExtra, ThinveilError, UsageError
+from thinveil.lab.pace import ACTIONS
 from thinveil.lab.sessions import Gone, Sessions
 from thinveil.lab.setting import choices, setting_of
 from thinveil.lab.tables import LARGEST_FILE, Tables
@@ -81,11 +82,7 @@ def static_files() -> dict[str, bytes]:
 
 
 def check_extra() -> None:
-    """Miss what is missing before anything is opened.
-
-    Raises:
-        MissingExtra: FastAPI or uvicorn is not installed.
-    """
+    """Miss what is missing before anything is opened."""
     if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise MissingExtra("The live page", "lab")
 
@@ -146,7 +143,8 @@ def _add_doors(app: "FastAPI", key: str) -> None:
             response = _refused(421, "this page answers to 127.0.0.1 and localhost alone")
         elif origin is not None and origin != f"http://{host}":
             response = _refused(403, "this page takes nothing from other pages")
-        elif not _public(request.url.path) and not _has_key(request, key):
+        elif not request.url.path.startswith("/static/") and not _has_key(request, key):
+            # the page's own code is the same for everybody
             response = (
                 Response(_CLOSED, 403, media_type="text/html")
                 if request.url.path == "/"
@@ -238,18 +236,10 @@ def _add_watching(app: "FastAPI", runs: Sessions, leaving: Callable[[], bool]) -
         if "speed" in asked:
             run.pace.set_speed(asked["speed"])
         action = asked.get("action")
-        actions: dict[object, Callable[[], None]] = {
-            None: lambda: None,
-            "pause": run.pace.pause,
-            "resume": run.pace.resume,
-            "round": lambda: run.pace.step("round"),
-            "question": lambda: run.pace.step("question"),
-            "stop": run.pace.stop,
-        }
-        if not isinstance(action, str | None) or action not in actions:
-            raise UsageError("the action is pause, resume, round, question or stop")
-        actions[action]()
         if action is not None:
+            if not isinstance(action, str) or action not in ACTIONS:
+                raise UsageError("the action is pause, resume, round, question or stop")
+            run.pace.do(action)
             run.say_state()
         return JSONResponse({"paused": run.pace.paused, "done": run.done})
 
@@ -280,11 +270,6 @@ def _ours(host: str) -> bool:
     except ValueError:
         return False
     return name is not None and loopback(name)
-
-
-def _public(path: str) -> bool:
-    """Tell whether a path gives nothing away: the page's own code is the same for everybody."""
-    return path.startswith("/static/")
 
 
 def _has_key(request: Any, key: str) -> bool:

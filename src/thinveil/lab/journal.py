@@ -27,12 +27,7 @@ Note = dict[str, Any]
 
 
 class Journal:
-    """Writes down questions and answers; what was said once is referred to by its number.
-
-    Args:
-        truth: The table that is asked about.
-        most: How many questions are kept.
-    """
+    """Writes down questions and answers; what was said once is referred to by its number."""
 
     def __init__(self, truth: Dataset, most: int = MOST) -> None:
         self.questions = 0

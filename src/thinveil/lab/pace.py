@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from thinveil.errors import UsageError
 
@@ -19,16 +19,21 @@ QUICK: Final = 100
 HASTE: Final = 8
 """How many times as fast a quick attack goes while nothing of it can be seen."""
 
-Step = Literal["round", "question"]
+ACTIONS: Final[dict[str, dict[str, Any]]] = {
+    "pause": {"paused": True},
+    "resume": {"paused": False},
+    "round": {"paused": True, "step": "round"},
+    "question": {"paused": True, "step": "question"},
+    "stop": {"stopped": True},
+}
+"""What can be done: let nothing more through, go on, let one round (or what is left of it) or one
+question through and then wait, and end the attack at its next question."""
 
 
 class Pace:
-    """Lets questions through, a portion at a time.
+    """Lets so many questions a second through, a portion at a time; 0 is as fast as it goes.
 
-    Args:
-        speed: Questions a second; 0 is as fast as it goes.
-        paused: Whether to wait for a step or for `resume` at first.
-        hasty: Whether a quick attack goes faster still, until `calm` is called.
+    It may be paused at first. A hasty one lets a quick attack go faster still, until `calm`.
     """
 
     def __init__(self, speed: float = NO_LIMIT, paused: bool = False, hasty: bool = False) -> None:
@@ -36,7 +41,7 @@ class Pace:
         self._speed = speed_of(speed)
         self._paused = paused
         self._stopped = False
-        self._step: Step | None = None
+        self._step: str | None = None
         self._due = 0.0
         self._hasty = hasty
 
@@ -45,21 +50,9 @@ class Pace:
         """Whether nothing is let through."""
         return self._paused
 
-    def pause(self) -> None:
-        """Let nothing more through."""
-        self._set(paused=True)
-
-    def resume(self) -> None:
-        """Go on."""
-        self._set(paused=False)
-
-    def step(self, step: Step) -> None:
-        """Let one round through, or what is left of it, or one question; then wait."""
-        self._set(paused=True, step=step)
-
-    def stop(self) -> None:
-        """End the attack at its next question."""
-        self._set(stopped=True)
+    def do(self, action: str) -> None:
+        """Do one of `ACTIONS`."""
+        self._set(**ACTIONS[action])
 
     def set_speed(self, speed: float) -> None:
         """Change the speed."""

@@ -11,7 +11,7 @@ from thinveil.files import write_file
 from thinveil.lab.app import static_files
 from thinveil.lab.pace import NO_LIMIT
 from thinveil.lab.session import Session
-from thinveil.lab.setting import FASTER, SPEED, setting_of
+from thinveil.lab.setting import AT_FIRST, setting_of
 from thinveil.lab.tables import Tables
 from thinveil.verdicts.names import LINES
 
@@ -52,17 +52,12 @@ def recordings() -> dict[str, str]:
     listed = {
         "tables": [{"name": f"people-{PEOPLE}", "title": f"{PEOPLE} made-up people"}],
         "mechanisms": [
-            {
-                "name": name,
-                "title": title,
-                "line": LINES[str(setting["mechanism"])],
-                "file": name,
-            }
-            for name, title, setting in RUNS
+            {"name": name, "title": title, "line": LINES[str(asked["mechanism"])], "file": name}
+            for name, title, asked in RUNS
         ],
         "attacks": [],
         "strategies": [],
-        "usual": {"epsilon": "1e-10", "strategy": "adaptive", "speed": SPEED, "haste": FASTER},
+        "usual": AT_FIRST,
         "note": NOTE,
     }
     written = {"index": json.dumps(listed, indent=1)}

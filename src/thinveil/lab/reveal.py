@@ -47,12 +47,7 @@ class Revealed:
 
 
 class Onlooker:
-    """Lays what was found next to the true table.
-
-    Args:
-        truth: The true table.
-        fitting: The people who fit what was known of a target, where an attack has one.
-    """
+    """Lays what was found next to the true table, or to those whom what was known of one fits."""
 
     def __init__(self, truth: Dataset, fitting: Sequence[int] = ()) -> None:
         self._truth = truth
@@ -164,12 +159,10 @@ def change(before: Revealed | None, now: Revealed, truth: Dataset) -> dict[str, 
         changed = (now.state != before.state) | ((now.state == WRONG) & (now.codes != before.codes))
     told: dict[str, Any] = {}
     for row, column in np.argwhere(changed).tolist():
-        cell, state = row * width + column, now.state[row, column]
-        if state == RIGHT:
-            told.setdefault("right", []).append(cell)
-        elif state == WRONG:
+        cell: Any = row * width + column
+        state = int(now.state[row, column])
+        if state == WRONG:
             value = text_of(truth.schema[column].decode(int(now.codes[row, column])))
-            told.setdefault("wrong", []).append([cell, value])
-        else:
-            told.setdefault("gone", []).append(cell)
+            cell = [cell, value]
+        told.setdefault(("gone", "right", "wrong")[state], []).append(cell)
     return told

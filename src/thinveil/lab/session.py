@@ -26,7 +26,6 @@ from thinveil.lab.journal import Journal
 from thinveil.lab.pace import Pace
 from thinveil.lab.reveal import Onlooker, Revealed, change
 from thinveil.lab.setting import Setting
-from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, QueryBatch
 from thinveil.verdicts.judging.scoring import guess, score
@@ -36,14 +35,12 @@ from thinveil.verdicts.verdict import Verdict
 
 FORMAT: Final = 1
 """The version of the events; the page refuses a recording of another."""
+_LAW: Final = ("protected", "leaks", "counts", "reach", "offset", "post")
+"""What the page needs of a claim to say what an answer tells."""
 
 
 class Session:
-    """One run of one tab.
-
-    Args:
-        setting: What was chosen.
-    """
+    """One run of one tab, as chosen."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -139,17 +136,16 @@ class Session:
 
     def _end(self, ended: Run[Found]) -> None:
         setting, truth, facts = self.setting, self.setting.table.data, self._target.facts
-        found = ended.found
+        found, seed = ended.found, setting.options.seed
+        scored = score(found, truth, seed) if isinstance(found, TableFound) else None
         verdict = Verdict(
             options=setting.options,
             facts=facts,
             run=ended,  # type: ignore[arg-type]
-            score=score(found, truth, setting.options.seed)
-            if isinstance(found, TableFound)
-            else None,
+            score=scored,
             findings=result_of(found, setting.options, facts, truth),
             seconds=ended.seconds,
-            seed=setting.options.seed,
+            seed=seed,
         )
         self._emit(
             "end",
@@ -167,14 +163,8 @@ class _Watched:
     """A curator whose questions are let through at a pace, and written down."""
 
     def __init__(self, curator: Curator, session: Session) -> None:
-        self._curator = curator
-        self._session = session
-        self.ledger = curator.ledger
-
-    @property
-    def facts(self) -> PublicFacts:
-        """What is public about the table."""
-        return self._curator.facts
+        self._curator, self._session = curator, session
+        self.facts, self.ledger = curator.facts, curator.ledger
 
     @property
     def claimed(self) -> float | None:
@@ -205,7 +195,7 @@ def _start(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
             "name": facts.claim.name,
             "line": LINES[options.mechanism],
             "about": facts.claim.describe(),
-            **_law(facts.claim),
+            **{name: getattr(facts.claim, name) for name in _LAW},
         },
         "k": facts.claim.k,
         "epsilon": options.epsilon_per_query,
@@ -218,18 +208,6 @@ def _start(setting: Setting, facts: PublicFacts) -> dict[str, Any]:
         "seed": options.seed,
         "code": setting.code,
         "baseline": _baseline(setting, facts),
-    }
-
-
-def _law(claim: Claim) -> dict[str, Any]:
-    """Return what the page needs to say what an answer tells."""
-    return {
-        "protected": claim.protected,
-        "leaks": claim.leaks,
-        "counts": claim.counts,
-        "reach": claim.reach,
-        "offset": claim.offset,
-        "post": claim.post,
     }
 
 

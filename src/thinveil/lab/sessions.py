@@ -36,10 +36,7 @@ class _Kept:
 class Sessions:
     """The runs by their names, which nobody can guess.
 
-    Args:
-        most: How many are kept.
-        idle: Seconds for which a run without a watcher is kept.
-        clock: Tells the time.
+    So many are kept, and one without a watcher for so many idle seconds.
     """
 
     most: int = MOST
@@ -52,11 +49,7 @@ class Sessions:
         return len(self._kept)
 
     def open(self, setting: Setting) -> str:
-        """Begin a run; the oldest ones that nobody watches make room.
-
-        Raises:
-            UsageError: The attack does not fit, or every run is being watched.
-        """
+        """Begin a run; the oldest ones that nobody watches make room."""
         session = Session(setting)
         with self._lock:
             if len(self._kept) >= self.most:
@@ -72,11 +65,7 @@ class Sessions:
         return name
 
     def __getitem__(self, name: str) -> Session:
-        """Return a run.
-
-        Raises:
-            Gone: It is not known any more.
-        """
+        """Return a run that is still known."""
         with self._lock:
             return self._known(name).session
 
@@ -127,7 +116,7 @@ class Sessions:
         return self._kept[name]
 
     def _drop(self, name: str) -> None:
-        self._kept.pop(name).session.pace.stop()
+        self._kept.pop(name).session.pace.do("stop")
 
     def to_plain(self) -> dict[str, Any]:
         """Return how many runs there are, and how many are under way."""

@@ -25,6 +25,8 @@ SPEED: Final = 100.0
 """Questions a second at first: thirty people take about ten seconds."""
 FASTER: Final = {"from": QUICK, "times": HASTE}
 """How the page goes through the first part of an attack, of which no cell can tell."""
+AT_FIRST: Final = {"epsilon": DEFAULT, "strategy": USUAL, "speed": SPEED, "haste": FASTER}
+"""What the page begins with."""
 
 ATTACK_LINES: Final = {
     "dataset": "Whole table",
@@ -50,15 +52,9 @@ PEOPLE: Final = (30, 60, 200)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One run, as chosen.
+    """One run, as chosen; perhaps against a person, whom what is known of him fits beside others.
 
-    Args:
-        table: The table that is attacked.
-        options: All settings of the attack.
-        person: The person whom the attack is after, where it is after one.
-        fitting: The people who fit what is known of that person.
-        speed: Questions a second.
-        paused: Whether the run waits for the first step.
+    The speed is in questions a second; a paused run waits for the first step.
     """
 
     table: Table
@@ -90,24 +86,13 @@ def choices(tables: Tables) -> dict[str, Any]:
     return {
         "tables": offered,
         "mechanisms": [
-            {
-                "name": each,
-                "line": LINES[each],
-                "group": claim_named(each).k is not None,
-                "missing": missing(each),
-            }
+            {"name": each, "line": LINES[each], "group": k is not None, "missing": missing(each)}
             for each in sorted(MECHANISMS, key=_shown_first)
+            for k in [claim_named(each).k]
         ],
         "attacks": [{"name": name, "line": line} for name, line in ATTACK_LINES.items()],
         "strategies": [{"name": each, "line": STRATEGY_LINES[each]} for each in STRATEGIES],
-        "usual": {
-            "epsilon": DEFAULT,
-            "k": 1,
-            "seed": 0,
-            "strategy": USUAL,
-            "speed": SPEED,
-            "haste": FASTER,
-        },
+        "usual": {"k": 1, "seed": 0, **AT_FIRST},
     }
 
 

@@ -41,14 +41,7 @@ _PEOPLE: Final = re.compile(r"people-(\d{1,4})")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that the page can show.
-
-    Args:
-        data: The table.
-        title: What the page calls it.
-        code: How Python gets it, for whoever wants to repeat a run.
-        note: What was left out, if anything was.
-    """
+    """A table that the page can show, how Python gets it again, and what was left out of it."""
 
     data: Dataset
     title: str
@@ -125,11 +118,7 @@ def _on_the_page(message: str) -> str:
 
 @dataclass(slots=True)
 class Tables:
-    """All tables by name; of the opened files, the last ones.
-
-    Args:
-        own: The table that was given on the command line.
-    """
+    """All tables by name: one's own of the command line, and of the opened files the last ones."""
 
     own: Table | None = None
     _opened: Kept[Table] = field(default_factory=lambda: Kept(KEPT))
