@@ -129,15 +129,10 @@ def run(
     cap: Fraction | None = None,
     observer: Observer = lambda meter, about: None,
 ) -> Run[_T]:
-    """Run an attack against a target until it returns, the budget ends or somebody stops it.
+    """Run a fresh attack against a target until it returns, the budget ends or somebody stops it.
 
-    Args:
-        attack: A fresh attack.
-        target: Whatever answers.
-        schedule: Where each answer's claimed loss comes from.
-        transcript: Where batches and answers are kept; its recorded answers are used first.
-        cap: A cap on the claimed loss of this run, whatever cap the target has itself.
-        observer: Called after each round with the meter and what the batch was about.
+    Recorded answers of the transcript are used first. The cap is on the claimed loss of this run,
+    whatever cap the target has itself. The observer is called after each round.
 
     Raises:
         ThinveilError: Something is wrong that a later resume cannot mend. Interruptions, a
@@ -237,9 +232,8 @@ class _Carrier:
 
     def _hear(self, batch: QueryBatch, answers: Answers) -> Event:
         """Return what a recorded batch cost, and let a target that remembers hear it again."""
-        mine = self._remembering
+        mine, law = self._remembering, self._facts.claim.noise
         drawn = self.meter.queries
-        law = self._facts.claim.noise
         spend = Spend.of(batch, law) if mine is None else mine.recall(batch, answers, drawn)
         self._recorded.append(spend)
         self.meter.replayed += 1
@@ -249,8 +243,7 @@ class _Carrier:
     def _ask(self, batch: QueryBatch, number: int, digest: bytes) -> tuple[Answers, Event]:
         """Ask a target what was never answered; return also what it cost."""
         self.restore()
-        mine = self._remembering
-        law = self._facts.claim.noise
+        mine, law = self._remembering, self._facts.claim.noise
         spend = Spend.of(batch, law) if mine is None else mine.price(batch)
         self._ledger.admit(spend)
         if self._transcript is not None:
@@ -281,14 +274,11 @@ def _rare_collections() -> Iterator[Callable[[], None]]:
     A large attack keeps many thousands of live generators. Left alone, the collector walks
     through all of them again and again, for about a third of the whole time.
     """
-    if not gc.isenabled():
-        yield lambda: None
-        return
-    due = time.monotonic() + _COLLECT_SECONDS
+    enabled, due = gc.isenabled(), time.monotonic() + _COLLECT_SECONDS
 
     def each_round() -> None:
         nonlocal due
-        if time.monotonic() > due:
+        if enabled and time.monotonic() > due:
             gc.collect()
             due = time.monotonic() + _COLLECT_SECONDS
 
@@ -296,4 +286,5 @@ def _rare_collections() -> Iterator[Callable[[], None]]:
     try:
         yield each_round
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()

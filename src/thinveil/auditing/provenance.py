@@ -16,10 +16,7 @@ import numpy as np
 class Provenance:
     """What somebody needs to repeat a run, and to see that nothing was changed.
 
-    Args:
-        command: The command line; None where the run was started from Python.
-        transcript: A hash over all questions and answers; None where nothing was asked.
-        finished: When the run ended.
+    There is no command line where it was started from Python, no hash where nothing was asked.
     """
 
     command: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -62,16 +62,13 @@ def kind_of(source: str | None, engine: str = "auto") -> Kind:
     if path.exists():
         return "database" if engine == "duckdb" or _too_large(path, engine) else "file"
     if scheme := _SCHEME.match(source):
+        names = target_names()
+        plugins = f", or {':ADDRESS, '.join(names)}:ADDRESS" if names else ""
         raise UsageError(
             f"{scheme[1]}:// is not known here: use a file, http://, https://, postgresql://, "
-            f"duckdb://, sqlite:// or spark://{_plugins()}"
+            f"duckdb://, sqlite:// or spark://{plugins}"
         )
     return "file"
-
-
-def _plugins() -> str:
-    names = target_names()
-    return f", or {':ADDRESS, '.join(names)}:ADDRESS" if names else ""
 
 
 def _too_large(path: Path, engine: str) -> bool:
@@ -156,12 +153,10 @@ def truth_of(wanted: str | None, held: Held | Target, origin: Mapping[str, Any])
     if wanted is None:
         return None
     if wanted == "self":
-        fetch = getattr(held, "to_dataset", None)
+        fetch: Callable[[], Dataset] | None = getattr(held, "to_dataset", None)
         if fetch is None:
-            raise UsageError(
-                "--truth self: what is attacked does not hand its rows out; give a file"
-            )
-        found: Dataset = fetch()
-        return found
+            say = "what is attacked does not hand its rows out; give a file"
+            raise UsageError(f"--truth self: {say}")
+        return fetch()
     schema = held.facts.schema if isinstance(held, Target) else held.schema
     return load(wanted, schema, **reading(origin))

@@ -60,6 +60,7 @@ _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
     "show_records", "comparison",
 }  # fmt: skip
+_DIALECT = ("separator", "quote", "encoding")
 _ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside", "engine")
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
 
@@ -142,8 +143,9 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             if isinstance(held, Target):
                 _refuse(ctx, _ITS_OWN, "what is attacked brings its own")
             how = {"transcript": given["transcript"]}
+        told = {name: given[name] for name in _DIALECT if _is_given(ctx, name)}
         with busy(notices, "reading the truth"):
-            truth = truth_of(given["truth"], held, {**origin, **_reading(ctx, given)})
+            truth = truth_of(given["truth"], held, {**origin, **told})
         if not given["resume"]:
             how["options"] = _options(held, given, truth)
         for each in _notes(held, origin, given["strategy"], how.get("options")):
@@ -187,7 +189,7 @@ def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
         "table": None if source is None else shown(_lasting(source) or ""),
         "schema": _lasting(given["schema"]),
         "missing": list(given["missing"]),
-        **{name: given[name] for name in ("inside", "engine", "separator", "quote", "encoding")},
+        **{name: given[name] for name in ("inside", "engine", *_DIALECT)},
     }
 
 
@@ -197,13 +199,6 @@ def _recorded_origin(path: Path, source: str | None) -> dict[str, Any]:
     if not isinstance(origin, Mapping):
         raise TranscriptError(f"{path} does not say which table it was recorded on")
     return {**origin} if source is None else {**origin, "table": source}
-
-
-def _reading(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a text file is read, as far as this command line says so."""
-    return {
-        name: given[name] for name in ("separator", "quote", "encoding") if _is_given(ctx, name)
-    }
 
 
 def _open(stack: ExitStack, origin: Mapping[str, Any], notices: Console) -> Held | Target:
@@ -281,9 +276,7 @@ def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | Non
 
 def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
     """Read what is known about many people: a column for each attribute, a row a person."""
-    columns = read_columns(
-        given["people_file"], Dialect(given["separator"], given["quote"], given["encoding"])
-    )
+    columns = read_columns(given["people_file"], Dialect(*(given[name] for name in _DIALECT)))
     gaps = missing_texts(given["missing"])
     texts = [[each.texts[place] for place in each.index.tolist()] for each in columns]
     return tuple(

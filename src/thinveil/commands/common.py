@@ -88,15 +88,20 @@ def setting(name: str, **more: Any) -> Callable[[_F], _F]:
     return click.option(flag_of(name), name, **(how | more))
 
 
-def settings(first: str, last: str) -> Callable[[_F], _F]:
-    """Return a decorator that adds all options of the table from one to another."""
+def _added(*options: Callable[[Any], Any]) -> Callable[[_F], _F]:
+    """Return a decorator that adds options, the last one on top."""
 
     def add(command: _F) -> _F:
-        for name in reversed(names_between(first, last)):
-            command = setting(name)(command)
+        for option in options:
+            command = option(command)
         return command
 
     return add
+
+
+def settings(first: str, last: str) -> Callable[[_F], _F]:
+    """Return a decorator that adds all options of the table from one to another."""
+    return _added(*map(setting, reversed(names_between(first, last))))
 
 
 def names_between(first: str, last: str) -> list[str]:
@@ -110,32 +115,38 @@ schema_option = click.option(
 )
 
 
-def reading_options(command: _F) -> _F:
-    """Add the options that say how a text file is to be read."""
-    missing = "A text that means a missing value, besides empty, NULL and NaN."
-    between = "Between the fields of a text file; found out unless given."
-    for option in (
-        click.option("--missing", multiple=True, metavar="TEXT", help=missing),
-        click.option("--encoding", default="utf-8", help="Of a text file. [utf-8]"),
-        click.option("--quote", default='"', help="The quotation mark of a text file."),
-        click.option("--separator", help=between),
-    ):
-        command = option(command)
-    return command
+reading_options = _added(
+    click.option(
+        "--missing",
+        multiple=True,
+        metavar="TEXT",
+        help="A text that means a missing value, besides empty, NULL and NaN.",
+    ),
+    click.option("--encoding", default="utf-8", help="Of a text file. [utf-8]"),
+    click.option("--quote", default='"', help="The quotation mark of a text file."),
+    click.option("--separator", help="Between the fields of a text file; found out unless given."),
+)
+"""Adds the options that say how a text file is to be read."""
+place_options = _added(
+    click.option("--table", "inside", metavar="NAME", help="The table in a database."),
+    click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="auto",
+        show_default=True,
+        help="What counts a file: auto leaves files that do not fit in memory to DuckDB.",
+    ),
+)
+"""Adds the options that say where in a database a table is, and what counts a file."""
 
 
 def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
     """Open a table or a target as the options say; without one, the embedded people."""
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
+    engine, patience = origin.get("engine") or "auto", origin.get("patience")
+    where = (origin.get("table"), schema, origin.get("inside"), engine, patience)
     with busy(notices, "opening the table"):
-        return opened(
-            origin.get("table"),
-            schema,
-            origin.get("inside"),
-            origin.get("engine") or "auto",
-            origin.get("patience"),
-            **reading(origin),
-        )
+        return opened(*where, **reading(origin))
 
 
 def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
@@ -145,18 +156,6 @@ def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
     held = open_table({**origin, "engine": "memory"}, notices)
     assert isinstance(held, Dataset)
     return held
-
-
-def place_options(command: _F) -> _F:
-    """Add the options that say where in a database a table is, and what counts a file."""
-    what = "What counts a file: auto leaves files that do not fit in memory to DuckDB."
-    engines = click.Choice(ENGINES)
-    command = click.option("--table", "inside", metavar="NAME", help="The table in a database.")(
-        command
-    )
-    return click.option("--engine", type=engines, default="auto", show_default=True, help=what)(
-        command
-    )
 
 
 def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:

@@ -24,14 +24,7 @@ import click
 
 from thinveil import __version__
 from thinveil.commands.outputs import check_outputs, json_option, write_json
-from thinveil.errors import (
-    EXIT_COMPLETE,
-    EXIT_ERROR,
-    IN_THE_FOLDER,
-    ThinveilError,
-    from_folder,
-    to_install,
-)
+from thinveil.errors import EXIT_ERROR, IN_THE_FOLDER, ThinveilError, from_folder, to_install
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -119,7 +112,7 @@ def command(json_file: str | None) -> int:
     parts, found = examine()
     write_json(json_file, found)
     click.echo(_said(parts, found), nl=False, err=json_file == "-")
-    return EXIT_ERROR if found["broken"] else EXIT_COMPLETE
+    return EXIT_ERROR if found["broken"] else 0
 
 
 def examine() -> tuple[list[Extra], dict[str, Any]]:

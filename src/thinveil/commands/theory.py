@@ -34,13 +34,12 @@ def command(records: int, domain: int, k: int, seed: int, json_file: str | None)
     check_outputs([], json=json_file)
     console, notices = consoles(json_file)
     setting = Setting.of(records, domain, k, seed)
-    console.print(
-        Text(
-            f"A world of {records} labelled people, each with one of the records "
-            f"{', '.join(map(str, setting.world.domain))}: {len(setting.world)} data sets. "
-            f"The actual one is {setting.actual}."
-        )
+    said = (
+        f"A world of {records} labelled people, each with one of the records "
+        f"{', '.join(map(str, setting.world.domain))}: {len(setting.world)} data sets. "
+        f"The actual one is {setting.actual}."
     )
+    console.print(Text(said))
     chapters = list(
         track(
             tour(setting),

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.lab.wording import range_in_words, unlimited
+from thinveil.lab.wording import range_in_words
 from thinveil.language.queries import WHOLE, Answers, Floats, QueryBatch
+from thinveil.language.schema import INFINITE, MISSING
 
 MOST: Final = 100_000
 """So many questions are kept; later ones are only counted."""
@@ -53,10 +54,8 @@ class Journal:
         ends = batch.offsets
         for question in range(kept):
             boxes = []
-            start, stop = (
-                (question, question + 1) if ends is None else ends[question : question + 2]
-            )
-            for box in range(int(start), int(stop)):
+            span = (question, question + 1) if ends is None else ends[question : question + 2]
+            for box in range(int(span[0]), int(span[1])):
                 row = int(batch.cell[box])
                 if row not in known:
                     known[row] = self._cell(batch, row, note)
@@ -83,7 +82,7 @@ class Journal:
         return number
 
     def _range(self, column: int, low: int, high: int, note: Note) -> int:
-        if unlimited(low, high):
+        if low == MISSING and high == INFINITE:
             return NONE
         key = (column, low, high)
         number = self._ranges.get(key)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import Any, Final
 
 import numpy as np
@@ -114,12 +115,7 @@ class Onlooker:
         """Lay records that fit nobody next to the people whom they fit best."""
         for values, count in wrong:
             for _ in range(min(count, len(free))):
-                person = max(
-                    free,
-                    key=lambda each: sum(
-                        a == b for a, b in zip(values, self._rows[each], strict=False)
-                    ),
-                )
+                person = max(free, key=lambda each: sum(map(eq, values, self._rows[each])))
                 del free[person]
                 for column, value, true in zip(columns, values, self._rows[person], strict=False):
                     revealed.state[person, column] = RIGHT if value == true else WRONG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Attribute, Categories, Grid
+from thinveil.language.schema import LIMIT, LOWEST, MISSING, Attribute, Categories, Grid
 
 _LISTED: Final = 3  # so many categories are named one by one
 
@@ -57,8 +57,3 @@ def _categories(attribute: Categories, low: int, high: int) -> str:
         *most, last = values
         return f"{', '.join(most)} or {last}" if most else last
     return f"between {values[0]} and {values[-1]}"
-
-
-def unlimited(low: int, high: int) -> bool:
-    """Tell whether a range leaves nothing out, whatever the attribute."""
-    return low == MISSING and high == INFINITE
