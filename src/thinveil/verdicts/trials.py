@@ -189,9 +189,7 @@ def _worlds(data: Dataset, drawn: Sequence[Coin], counter: Counter) -> Iterator[
         yield Neighbour(data.schema, data.records, counter, taken, given, name)
 
 
-def _one(
-    world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset
-) -> Run[Found]:
+def _one(world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset) -> Run[Found]:
     """Attack one world; the attack is told what the target is known by.
 
     Of the options, what has no meaning in an attack on one target is as usual.
