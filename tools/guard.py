@@ -190,8 +190,16 @@ class Guard:
             self.one(key, mechanism="bdp", offset=1.0, attack=attack, **settings)
         self.one("bdp binary/dataset", mechanism="bdp", post="binary")
         self.one("idp k=3/dataset", mechanism="idp", k=3)
-        self.one("identical/column", mechanism="idp-binary", test="identical", **self.column)
-        self.one("mean/column", mechanism="idp-noisy", test="mean", **self.column)
+        for strategy in ("published", "linear"):
+            fixed = {"strategy": strategy, "attack": "count", **self.attacks["count"]}
+            key = f"identical/{strategy}/count"
+            self.one(key, mechanism="idp-binary", test="identical", **fixed)
+            self.one(f"mean/{strategy}/count", mechanism="idp-noisy", test="mean", **fixed)
+        published = {"strategy": "published", **self.column}
+        self.one(
+            "identical/published/column", mechanism="idp-binary", test="identical", **published
+        )
+        self.one("mean/published/column", mechanism="idp-noisy", test="mean", **published)
         self.one("idp-integer at 0.5/dataset", mechanism="idp-integer", epsilon_per_query=0.5)
         self.one(
             "dp-laplace at 2/column", mechanism="dp-laplace", epsilon_per_query=2, **self.column
