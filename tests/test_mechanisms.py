@@ -261,7 +261,7 @@ def draws(claim: Claim, count: int, b: int, epsilon: float, many: int = 20_000) 
 
 
 def scale_of(claim: Claim, count: int, b: int, epsilon: float) -> float:
-    """Return the scale of the noise, worked out from the definitions (NOTES, 1 and 4)."""
+    """Return the scale of the noise, worked out from the definitions of the mechanisms."""
     kind = type(claim.sensitivity).__name__
     sensitivity = {
         "KLocal": lambda: float(b - (claim.k or 0) < count <= b + (claim.k or 0)),

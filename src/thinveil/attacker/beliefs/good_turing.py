@@ -86,7 +86,7 @@ def _measure(places: int, seen: Codes, counts: Floats, edges: Codes) -> Measure:
 
 
 class View:
-    """What is likely in some groups at one time. Conforms to `searches.Prior`.
+    """What is likely in some groups at one time, as `engines.posterior` asks for it.
 
     The measure is of all groups alike; ratios are, for each group, the logarithm of how much
     likelier it makes each cell between the edges.
