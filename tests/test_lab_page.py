@@ -224,7 +224,7 @@ def test_a_file_of_ones_own_and_what_is_wrong_with_another(page: Any, tmp_path: 
     good.write_bytes(PEOPLE_CSV)
     page.set_input_files("#file", bad)
     page.wait_for_selector("#alert:not([hidden])")
-    assert "bad.csv: the row that starts on line 3 has 1 fields" in page.inner_text("#alert")
+    assert "bad.csv: the row that starts on line 3 has 1 field" in page.inner_text("#alert")
     page.set_input_files("#file", good)
     until(page, lambda: page.locator("tbody tr").count() == 4)
     assert page.is_hidden("#alert")

@@ -452,7 +452,7 @@ def test_a_plug_in_stands_in_the_comparison(
     assert "other-package" in notes[0]
     found = compare(thinveil.people(40), Settings(mechanisms=("idp", "mine"), people=4))
     assert [each.mechanism for each in found.lines] == ["idp", "mine"]
-    assert all(each.everything and not each.control for each in found.lines)
+    assert all(each.everything and not each.claim.control for each in found.lines)
     with pytest.raises(PluginError, match="other-package"):
         compare(thinveil.people(40), Settings(mechanisms=("wrong",), people=4))
     given = ["--mechanism", "mine", "--sample", "40", "--people", "4", "--json", "out.json"]

@@ -101,7 +101,7 @@ def test_other_encodings(table: Write) -> None:
         ("a,a\n1,2\n", "two columns have the name 'a'"),
         ("a,\n1,2\n", "column 2 has no name"),
         ("a, \n1,2\n", "column 2 has no name"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 fields, and the header has 2"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 field, and the header has 2"),
         ("a,b\n1,2,3\n", "line 2 has 3 fields, and the header has 2"),
         ('a,b\n"1\n\n",2\n\n1,2,3\n', "line 6 has 3 fields"),
         ('a,b\n1,2\n1,"2\n3,4\n', "line 3 opens a quotation mark"),

@@ -101,7 +101,7 @@ plt.show()
 # where noise is scaled by the global sensitivity.
 
 # %%
-print(f"asking nothing: at least {trial.baseline:.2f}")
+print(f"asking nothing: at least {trial.baseline.epsilon_at_least:.2f}")
 for mechanism in ("unprotected", "idp", "idp-binary", "bdp", "dp-laplace"):
     each = thinveil.trial(patients, mechanism=mechanism, trials=100, seed=2)
     a_trial = each.queries / each.trials
