@@ -60,7 +60,7 @@ class Columns(Splits):
     def begin(self) -> None:
         """Add the whole domains of all columns."""
         gap = np.array([axis.missing for axis in self.axes], np.int64)
-        places = np.array([axis.size for axis in self.axes], np.int64) - gap
+        places = np.array([axis.size - axis.missing for axis in self.axes], np.int64)
         self.add(np.arange(len(gap)), -gap, places, np.full(len(gap), self.rules.n))
 
     def values(self, owner: int) -> Values:
