@@ -16,7 +16,7 @@ from thinveil.curator.counting.scan import ScanCounter
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import QueryError
-from thinveil.language import queries
+from thinveil.language import extents, queries
 from thinveil.language.claims import Universe, idp
 from thinveil.language.extents import Constants, Extent, check_disjoint
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
@@ -170,8 +170,8 @@ def test_boxes_of_different_cells_are_not_compared_at_all() -> None:
     cells = Cells.points(range(3), np.unique(rng.integers(0, 40, (3000, 3)), axis=0))
     cell = np.concatenate([rng.permutation(len(cells))[:12] for _ in range(512)])
     with (
-        mock.patch.object(queries, "_same_cell", side_effect=AssertionError),
-        mock.patch.object(queries, "_any_cells", side_effect=AssertionError),
+        mock.patch.object(extents, "_same_cell", side_effect=AssertionError),
+        mock.patch.object(extents, "_any_cells", side_effect=AssertionError),
         mock.patch.object(QueryBatch, "ranges", side_effect=AssertionError),
     ):
         check_disjoint(of_cells(cells, cell, rng.integers(0, 9, len(cell)), 12))

@@ -53,7 +53,7 @@ class Gaussian(Additive):
             shared out as epsilon is. None gives every answer the same delta.
 
     >>> round(Gaussian(1e-5).deviation(1.0), 4)
-    3.7305
+    3.7306
     """
 
     name: ClassVar = "gaussian"
