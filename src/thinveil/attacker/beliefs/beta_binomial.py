@@ -68,8 +68,9 @@ class Spread:
             parts = _components(count[few], each[few], chance[few])
             for weight, log in zip(self._weight / self._weight.sum(), parts, strict=True):
                 mass[few] += weight * evened(np.exp(log - peaks(log, mine)), mine)
-        rest = ~few
-        mass[rest] = rough(count[rest], each[rest], chance[rest])
+        if not few.all():
+            rest = ~few
+            mass[rest] = rough(count[rest], each[rest], chance[rest])
         return rounded(evened(np.maximum(mass, _LEAST * peaks(mass, size)), size))
 
     def learn(self, s: Codes, p: Floats, count: Codes) -> None:
@@ -79,9 +80,9 @@ class Spread:
             return
         s, p, count = s[some], np.clip(p[some], _EDGE, 1 - _EDGE), count[some]
         kappa = np.array(CONCENTRATIONS)
-        log = np.stack(_components(count, s.astype(np.float64), p), axis=1) + log_gamma(kappa)
-        log -= log_gamma(s[:, None] + kappa)
-        log -= log_gamma(p[:, None] * kappa) + log_gamma((1 - p)[:, None] * kappa)
+        a, b = p[:, None] * kappa, (1 - p)[:, None] * kappa
+        log = log_gamma(count[:, None] + a) + log_gamma((s - count)[:, None] + b)
+        log += log_gamma(kappa) - log_gamma(s[:, None] + kappa) - log_gamma(a) - log_gamma(b)
         part = np.exp(log - log.max(axis=1, keepdims=True)) * (self._weight / self._weight.sum())
         part /= part.sum(axis=1, keepdims=True)
         self._weight = self._weight * _FADING ** len(s) + part.sum(axis=0)

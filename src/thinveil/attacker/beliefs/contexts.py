@@ -142,20 +142,24 @@ class Mixer:
             some = shuffled(len(groups), self._samples)[:most]
             groups, cells, counts = groups[some], cells[some], counts[some]
         many = np.sqrt(counts.astype(np.float64))  # records of a group resemble each other
-        both = zip(self._contexts, self._logs, strict=True)
-        features = np.stack([logs[context[groups]] for context, logs in both]).astype(np.float64)
+        features = np.empty((len(self._contexts), len(groups), self._logs[0].shape[1]))
+        for place, (context, logs) in enumerate(zip(self._contexts, self._logs, strict=True)):
+            features[place] = logs[context[groups]]
         rows = np.arange(len(groups))
         seen = features[:, rows, cells]
         start, hessian = self._weight.copy(), self._hessian
         weight = start.copy()
+        room = np.empty_like(features)  # large: made once, not in each step
+        scaled = room.reshape(len(features), -1)
         for _ in range(steps):
-            logit = self._base + np.tensordot(weight, features, 1)
-            logit -= logit.max(axis=1, keepdims=True)
-            chance = np.exp(logit)
+            chance = np.tensordot(weight, features, 1)
+            chance += self._base
+            chance -= chance.max(axis=1, keepdims=True)
+            np.exp(chance, out=chance)
             chance /= chance.sum(axis=1, keepdims=True)
             expected = np.einsum("qnb,nb->qn", features, chance)
             gradient = ((seen - expected) * many).sum(axis=1) - hessian @ (weight - start)
-            scaled = (features * np.sqrt(chance * many[:, None])).reshape(len(features), -1)
+            np.multiply(features, np.sqrt(chance * many[:, None]), out=room)
             curvature = scaled @ scaled.T - (expected * many) @ expected.T
             step = np.linalg.solve(curvature + hessian, gradient)
             weight = np.clip(weight + np.clip(step, -0.5, 0.5), *_RANGE)

@@ -122,7 +122,9 @@ class Splits(ABC):
 
     def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes, Floats]:
         """Return the parts of nodes that hold records."""
-        owner, first, end = self.spans(np.concatenate([nodes, ~nodes]))
+        owner = np.tile(self.owner[nodes], 2)
+        first = np.concatenate([self.first[nodes], self.cut[nodes]])
+        end = np.concatenate([self.cut[nodes], self.end[nodes]])
         size = np.concatenate([count, self.size[nodes] - count])
         lean = np.tile(np.log((count + 1.0) / (self.size[nodes] - count + 1.0)), 2)
         some = size > 0
