@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -105,6 +106,15 @@ def test_rooms_and_modules_stay_small() -> None:
 def test_no_name_stands_twice_without_a_reason() -> None:
     times = Counter(path.stem for path in MODULES)
     assert sorted(name for name, many in times.items() if many > 1) == sorted(TWICE)
+
+
+def test_the_rooms_of_the_papers_results_are_there() -> None:
+    page = (REPOSITORY / "docs" / "design.md").read_text("utf-8")
+    rooms = page.partition("## Which room")[2].partition("## Every room")[0]
+    named = re.findall(r"`([a-z_]+/[a-z_/]*)`", rooms)
+    assert len(named) > 20
+    for each in named:
+        assert (ROOT / each).is_dir() or (ROOT / f"{each}.py").exists(), each
 
 
 def test_the_page_shows_the_house_as_it_is() -> None:
