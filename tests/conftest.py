@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,39 @@ FIRST = ("test_spark.py", "test_docs.py", "test_lab.py", "test_postgres.py", "te
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank-full.csv"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put them first: workers steal tests from the end, and would build it all once more."""
+LONG = ("nightly", "soak")
+"""Marks of tests of which `--part` runs a part."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses a part of the long tests; `-m` chooses the marks."""
+    group = parser.getgroup("thinveil")
+    group.addoption(
+        "--part", type=int, default=1, metavar="N",
+        help="of the tests marked nightly or soak, run one in N, drawn by --seed",
+    )  # fmt: skip
+    group.addoption("--seed", default="0", metavar="TEXT", help="which part; any text")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draw the part that was asked for, and put first what is costly to build.
+
+    Workers steal tests from the end, and would build it all once more.
+    """
+    parts, seed = config.getoption("part"), config.getoption("seed")
+    if parts > 1:
+        drawn = [each for each in items if _in_part(each, parts, seed)]
+        kept = set(drawn)
+        config.hook.pytest_deselected(items=[each for each in items if each not in kept])
+        items[:] = drawn
     items.sort(key=lambda item: item.path.name not in FIRST)
+
+
+def _in_part(item: pytest.Item, parts: int, seed: str) -> bool:
+    if not any(item.get_closest_marker(each) for each in LONG):
+        return True
+    drawn = sha256(f"{seed} {item.nodeid}".encode()).digest()
+    return int.from_bytes(drawn[:8]) % parts == 0
 
 
 @pytest.fixture(scope="session")
