@@ -29,6 +29,8 @@ PAGES = sorted(DOCS.rglob("*.md"))
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 BANK = "bank-full.csv"
 
+pytestmark = pytest.mark.docs
+
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>[^;]+); covered by (?P<tests>tests/[^>]+) -->\n*$")
 

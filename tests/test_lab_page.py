@@ -32,6 +32,8 @@ from thinveil.lab.app import app_of, static_files
 from thinveil.lab.sessions import Sessions
 from thinveil.lab.tables import Tables
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Labs]:

@@ -618,6 +618,7 @@ DRAWN = """() => [...document.querySelectorAll('.chart')].map(place => {
 })"""
 
 
+@pytest.mark.browser
 def test_in_a_browser(tmp_path):
     file = tmp_path / "report.html"
     file.write_text(page(hostile(), comparison=beside(), show_records=True), "utf-8")
@@ -666,6 +667,7 @@ CUT = """() => [...document.querySelectorAll('.wide')].filter(box => box.offsetP
 }))"""
 
 
+@pytest.mark.browser
 def test_on_paper_and_on_a_phone(tmp_path):
     file = tmp_path / "report.html"
     with chromium() as browser, page_of(browser, width=360) as tab:

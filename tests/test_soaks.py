@@ -10,6 +10,8 @@ from bench.soaks.files import damaged_files
 pytest.importorskip("fastapi")
 pytest.importorskip("ibis")
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def table(tmp_path):

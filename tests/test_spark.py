@@ -41,7 +41,9 @@ CONTRACT = (
 )
 ADDRESS = "spark://local[2]"
 
-pytestmark = [  # PySpark leaves sockets for Python to close
+pytestmark = [
+    pytest.mark.spark,
+    # PySpark leaves sockets for Python to close:
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
