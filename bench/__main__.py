@@ -83,7 +83,7 @@ SHEETS = {
 @click.argument("groups", nargs=-1, type=click.Choice(list(GROUPS)))
 @click.option("--data", type=click.Path(path_type=Path), default=DATA, help="bank-full.csv.")
 @click.option("--quick", is_flag=True, help="A sample of the records; bars are not judged.")
-@click.option("--write", is_flag=True, help="Put the results into docs/performance.md.")
+@click.option("--write", is_flag=True, help="Put the results into bench/RESULTS.md.")
 def main(groups: tuple[str, ...], data: Path, quick: bool, write: bool) -> None:
     """Measure how thinveil does, each part in a fresh process: all GROUPS, or those named."""
     console = Console(width=None if sys.stdout.isatty() else 200)

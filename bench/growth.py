@@ -15,7 +15,7 @@ from typing import Any
 from bench.figures import MIB
 from bench.sheets import MEMORY_BAR, Sheet
 
-KEPT = Path(__file__).parents[1] / "docs" / "scaling.json"
+KEPT = Path(__file__).parent / "scaling.json"
 AN_ANSWER = {"adaptive": 1.0, "thrifty": math.log2(3)}
 """Bits that an answer tells: about one record at a time, and about many at once."""
 BEYOND_BELIEF = 1.0

@@ -1,4 +1,4 @@
-"""The tables on the screen and in docs/performance.md."""
+"""The tables on the screen and in bench/RESULTS.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bench.sheets import Sheet
 
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).parent / "RESULTS.md"
 
 
 def machine(load: float) -> str:

@@ -1,4 +1,4 @@
-"""Sheets: a table of results each, ready for the screen and for docs/performance.md.
+"""Sheets: a table of results each, ready for the screen and for bench/RESULTS.md.
 
 Nothing here needs numpy: the process that starts all others stays small.
 """

@@ -2,7 +2,7 @@
 
 With the word mechanisms or attacks, only the pictures of those pages are drawn.
 With the word compared, only the worked example, the comparison and the risk curves are.
-With the word scaling, only what a record costs as tables grow is drawn, from docs/scaling.json.
+With the word scaling, only what a record costs as tables grow is drawn, from bench/scaling.json.
 With the word attributes and the path of bank-full.csv, the bank table is reconstructed by three
 strategies, and the table and the picture of docs/questions.md are made anew.
 """
@@ -32,7 +32,7 @@ from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.outcomes import Comparison, Outcome
 from thinveil.verdicts.comparing.risk import risk
 
-SCALING = Path(__file__).parent / "scaling.json"
+BENCH = Path(__file__).parents[1] / "bench"
 COLOURS = {"adaptive": "#0072B2", "thrifty": "#D55E00"}
 
 
@@ -47,7 +47,7 @@ def main() -> None:
     svg = svg.replace("Fira Code", "ui-monospace, DejaVu Sans Mono")
     (IMAGES / "audit.svg").write_text(svg, encoding="utf-8")
     side_by_side()
-    scaling(SCALING, IMAGES / "scaling.png")
+    scaling(BENCH / "scaling.json", BENCH / "scaling.png")
     pictures_mechanisms.draw()
     pictures_attacks.draw()
 
@@ -197,7 +197,7 @@ def cell(each: Outcome) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["scaling"]:
-        scaling(SCALING, IMAGES / "scaling.png")
+        scaling(BENCH / "scaling.json", BENCH / "scaling.png")
     elif sys.argv[1:] == ["mechanisms"]:
         pictures_mechanisms.draw()
     elif sys.argv[1:] == ["attacks"]:

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench.__main__ import GROUPS
+from bench.page import PAGE
+
 import thinveil
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.auditing.options import ATTACKS
@@ -81,10 +84,17 @@ def test_the_command_lines_for_your_own_table_run(tmp_path, monkeypatch, capsys)
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+    for page in [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", *ROOT.glob("docs/*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
             if "://" not in link and link != "lab/recorded.html":  # made while the site is built
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_every_bench_has_its_place_among_the_results():
+    text = PAGE.read_text("utf-8")
+    places = re.findall(r"<!-- end of (\w+) -->", text)
+    assert re.findall(r"<!-- (\w+): written by python -m bench --write -->", text) == places
+    assert sorted(places) == sorted(GROUPS)
 
 
 def test_changelog_names_this_version():
