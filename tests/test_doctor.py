@@ -48,7 +48,7 @@ def test_the_doctor_finds_what_is_broken(tmp_path: Path) -> None:
         "half": ["goodpart<1", "nowhere-to-be-found"], "both": ["thinveil[good,fails]"],
     }  # fmt: skip
     needs = [f"{each}; extra == '{name}'" for name, parts in wanted.items() for each in parts]
-    package(site, "thinveil", thinveil.__version__, needs=[*CORE, *needs], extras=[*wanted, "dev"])
+    package(site, "thinveil", thinveil.__version__, needs=[*CORE, *needs], extras=[*wanted, "test"])
     package(site, "goodpart", "1.5", source="print('noise of its own')")
     package(site, "failing-part", source="raise RuntimeError('libnothing.so is missing')")
     package(site, "dying-part", source="import os\nos._exit(7)")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from thinveil.verdicts.trials import trial
     from thinveil.verdicts.verdict import Verdict
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ATTACKS",

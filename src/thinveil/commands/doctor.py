@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA: Final = 17
 """What PySpark 4 runs on."""
-HIDDEN: Final = ("all", "dev", "docs")
+HIDDEN: Final = ("all", "test")
 """Extras that only gather others, or are for those who work on thinveil."""
 _PATIENCE: Final = 120  # seconds for all imports of one process
 _WHY: Final = {

@@ -1,0 +1,95 @@
+"""What a package index shows: the README without a broken picture or link."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import thinveil
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+PLACE = "https://forge.example/owner/thinveil"
+
+
+@pytest.fixture(scope="module")
+def hook() -> ModuleType:
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def targets(text: str) -> list[str]:
+    """All addresses of links and pictures outside of code blocks, however they are written."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    ways = (r"\]\(([^)\s]+)", r'(?:src|srcset|href)="([^"]*)"', r"(?m)^\[[^\]]+\]:\s*(\S+)")
+    return [each for way in ways for each in re.findall(way, text)]
+
+
+def test_without_an_address_pictures_and_links_become_text(hook: ModuleType) -> None:
+    shown = hook.description(README, None, "0.2.0")
+    assert all("://" in each for each in targets(shown))
+    assert "<!--" not in shown
+    assert "<img" not in shown
+    pictures = re.findall(r"!\[([^\]]+)\]\(docs/", README)
+    assert pictures
+    assert all(each in shown for each in pictures)
+    assert hook.addresses(None, "0.2.0") == {}
+
+
+def test_with_an_address_they_lead_to_the_tag(hook: ModuleType) -> None:
+    shown = hook.description(README, PLACE, "0.2.0")
+    assert all("://" in each for each in targets(shown))
+    assert "<!--" not in shown
+    before = [each for each in targets(README) if "://" not in each]
+    after = [each for each in targets(shown) if each.startswith(PLACE)]
+    assert len(after) == len(before) > 3
+    for each in after:
+        kind, tag, path = each.removeprefix(f"{PLACE}/").split("/", 2)
+        assert tag == "v0.2.0"
+        assert (ROOT / path.partition("#")[0]).exists(), path
+        assert kind == ("raw" if path.endswith((".png", ".svg")) else "blob")
+    for each in hook.addresses(PLACE, "0.2.0").values():
+        assert each.startswith(PLACE)
+
+
+@pytest.mark.parametrize(
+    ("written", "plain", "placed"),
+    [
+        ("![a b](c.png)", "a b", "![a b](P/raw/v1/c.png)"),
+        ("[`a`](docs/b.md#c)", "`a`", "[`a`](P/blob/v1/docs/b.md#c)"),
+        ("[a](#b)", "a", "[a](P/blob/v1/README.md#b)"),
+        ("[![a](b.svg)](./c.md)", "a", "[![a](P/raw/v1/b.svg)](P/blob/v1/c.md)"),
+        ("[a](https://x.example/b)", "[a](https://x.example/b)", "[a](https://x.example/b)"),
+        ('<a href="b.md">a</a>', "a", '<a href="P/blob/v1/b.md">a</a>'),
+        (
+            '<picture><source srcset="d.png"><img alt="a" src="l.png"></picture>',
+            "a",
+            '<img alt="a" src="P/raw/v1/l.png">',
+        ),
+        ("<!-- a -->\n```sh\nx [a](b)\n```", "```sh\nx [a](b)\n```", "```sh\nx [a](b)\n```"),
+    ],
+)
+def test_each_way_to_write_a_link(hook: ModuleType, written: str, plain: str, placed: str) -> None:
+    place = "https://p.example"
+    assert hook.description(written, None, "1") == plain
+    assert hook.description(written, place, "1") == placed.replace("P/", f"{place}/")
+
+
+def test_the_build_calls_the_hook(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINVEIL_REPOSITORY", PLACE + "/")
+    metadata: dict[str, object] = {"version": thinveil.__version__}
+    hook.ReadmeHook(str(ROOT), {}).update(metadata)
+    assert metadata["urls"] == hook.addresses(PLACE, thinveil.__version__)
+    assert metadata["readme"] == {
+        "content-type": "text/markdown",
+        "text": hook.description(README, PLACE, thinveil.__version__),
+    }
