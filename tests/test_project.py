@@ -1,6 +1,7 @@
 """Tests that guard the project itself."""
 
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -34,6 +35,18 @@ def test_every_command_is_documented():
         assert f"thinveil {command}" in README
     for name in (*MECHANISMS, *STRATEGIES):
         assert f"`{name}`" in README
+
+
+def test_the_reference_says_what_help_says(capsys, monkeypatch):
+    made = runpy.run_path(str(ROOT / "tools" / "reference.py"))["reference"]()
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    assert page == made, "python tools/reference.py writes it anew"
+    assert page.count("```text\n") == len(_COMMANDS) + 1
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in _COMMANDS:
+        assert run([command, "--help"]) == 0
+        said = capsys.readouterr().out.partition("  -v, --verbose")[0]
+        assert said.removesuffix("\n\nOptions:\n").rstrip("\n") in page
 
 
 def test_every_error_is_in_the_tree():
