@@ -228,6 +228,6 @@ def dp_opendp() -> None:
         axes.stairs(share, edges, color=colour, fill=filled, lw=2, label=f"{name}: {len(sizes):,}")
     axes.plot(edges, np.exp(-edges), color=GREY, ls=":", lw=2, label="exp(-x)")
     axes.set(xlabel="size of an answer x epsilon", ylabel="density")
-    axes.set_title("OpenDP's sampler and ours draw the same law", loc="left")
+    axes.set_title("Sizes of answers from OpenDP's sampler and ours: one density", loc="left")
     axes.legend(frameon=False)
     save(figure, "mechanism-dp-opendp")
