@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,7 @@ def _spark(data: Dataset) -> Iterator[tuple[str, str | None]]:
         yield "spark://local[2]", str(path)
 
 
-ENGINES: dict[str, Callable[[Dataset], contextmanager[tuple[str, str | None]]]] = {  # type: ignore[type-arg]
+ENGINES: dict[str, Callable[[Dataset], AbstractContextManager[tuple[str, str | None]]]] = {
     "duckdb": _duckdb,
     "postgresql": _postgresql,
     "spark": _spark,

@@ -13,6 +13,7 @@ import numpy as np
 from bench.figures import Figure, duration, watch
 from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named, people, trial
 from thinveil.curator.neighbours import Neighbour
+from thinveil.curator.tables.dataset import Held
 from thinveil.verdicts.judging.intervals import epsilon_at_least
 
 REPETITIONS = 11
@@ -86,7 +87,8 @@ def coverage(path: Path, quick: bool) -> list[Figure]:
     rows = []
     for epsilon in LOSSES:
         said = []
-        for seed, world in enumerate((data, other)):
+        worlds: tuple[Held, ...] = (data, other)
+        for seed, world in enumerate(worlds):
             asked = batch_of([([{0: (0, 1)}], 0)], experiments * COVERAGE_TRIALS)
             answers = Curator(world, claim, seed=seed).answer(asked.stamped(("b", 1), epsilon))
             above = (answers.values > 1).reshape(experiments, COVERAGE_TRIALS)

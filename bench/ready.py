@@ -20,7 +20,7 @@ from thinveil import Answers, Curator, Dataset, Options, QueryBatch
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.attacks import attack_on
 from thinveil.auditing.driver import Run, run
-from thinveil.curator.counting.index import Counter, ScanCounter
+from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.language.queries import About
 
 BAR = 3_000_000

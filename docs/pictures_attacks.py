@@ -53,8 +53,7 @@ def count() -> None:
     data = thinveil.people(60)
     curator_k = 2
     target = Listening(data, thinveil.idp(curator_k))
-    how = {"attack": "count", "people": ({"age": "30..39"},), "strategy": "published"}
-    thinveil.audit(target, **how)
+    thinveil.audit(target, attack="count", people=({"age": "30..39"},), strategy="published")
     asked = [
         (int(b), float(got))
         for batch, answers in target.heard
@@ -108,7 +107,7 @@ def dataset() -> None:
     schema = thinveil.Schema(tuple(whole.schema[place] for place in places))
     data = thinveil.Dataset(schema, whole.codes[:, places])
     _, verdict = _listened(data, order=names)
-    rows = sorted((row[0], row[1], f"{row[2]}") for row in data.rows())
+    rows = sorted((str(row[0]), str(row[1]), str(row[2])) for row in data.rows())
     assert verdict.score.exact  # the tree below is what was found
     figure, axes = canvas(size=(10, 4.6))
     axes.grid(visible=False)
@@ -228,6 +227,7 @@ def strategies() -> None:
     asked = {}
     for name in ("published", "posterior", "adaptive", "thrifty"):
         verdict = thinveil.audit(data, strategy=name)
+        assert verdict.score is not None
         assert verdict.score.exact
         asked[name] = verdict.run.meter.queries
     figure, axes = canvas(size=(8, 2.6))

@@ -68,8 +68,11 @@ def main() -> None:
                 tab.goto(report.as_uri())
                 tab.wait_for_selector("html[data-drawn]")
                 if width == 360:
-                    parts = (("header", "#verdict"), ("#staircase", "#staircase"))
-                    parts = (*parts, ("#rebuilt", "#rebuilt"))
+                    parts = (
+                        ("header", "#verdict"),
+                        ("#staircase", "#staircase"),
+                        ("#rebuilt", "#rebuilt"),
+                    )
                     save(side_by_side([shot(tab, *each, room=16) for each in parts]), "phone")
                 elif dark:
                     save(shot(tab, "#progress", "#accuracy", 24), "dark")

@@ -159,7 +159,8 @@ class Process:
 
     def ledger(self) -> dict[str, Any]:
         with httpx.Client(trust_env=False, timeout=60) as client:
-            return client.get(f"{self.url}/ledger", headers=self.headers).json()
+            told: dict[str, Any] = client.get(f"{self.url}/ledger", headers=self.headers).json()
+            return told
 
     def kill(self) -> None:
         """End it without any warning."""

@@ -32,6 +32,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Categories, Grid, Schema
 from worlds import (
+    Draw,
     Watched,
     World,
     attack_with,
@@ -54,12 +55,12 @@ from worlds import (
 PUBLISHED, LINEAR = STRATEGIES["published"], STRATEGIES["linear"]
 ADAPTIVE, THRIFTY = STRATEGIES["adaptive"], STRATEGIES["thrifty"]
 LEARNING = (PUBLISHED, ADAPTIVE, THRIFTY)
-TINY = {"columns": 2, "domain": 4, "records": 9, "large": False}
+TINY: dict[str, Any] = {"columns": 2, "domain": 4, "records": 9, "large": False}
 """Worlds in which the linear strategy ends soon."""
 
 
 @st.composite
-def settings_of(draw: st.DrawFn, **limits: Any) -> tuple[World, Any]:
+def settings_of(draw: st.DrawFn, /, **limits: Any) -> tuple[World, Any]:
     """A world and a strategy that can deal with it."""
     strategy = draw(st.sampled_from([PUBLISHED, LINEAR, ADAPTIVE, THRIFTY, PUBLISHED, ADAPTIVE]))
     return draw(worlds(**({**limits, **TINY} if strategy is LINEAR else limits))), strategy
@@ -77,7 +78,7 @@ def thrifts(draw: st.DrawFn) -> Thrift:
 
 
 def table_attack(
-    draw: st.DrawFn,
+    draw: Draw,
     facts: PublicFacts,
     strategy: Strategy,
     order: Any = (),
@@ -99,7 +100,7 @@ def columns_attack(
     return shell("column", facts, strategy, columns=wanted, widths=widths, force=True)
 
 
-def widths_for(draw: st.DrawFn, schema: Schema) -> dict[int, int]:
+def widths_for(draw: Draw, schema: Schema) -> dict[int, int]:
     return {
         column: draw(st.sampled_from([2, 3, 10, 1000]))
         for column, attribute in enumerate(schema)
@@ -176,7 +177,7 @@ def test_what_is_found_so_far_is_true(
         for known in range(len(found.columns) + 1):
             some = found.known >= known
             truth = table_truth(world.dataset, found.columns[:known], found.widths[:known])
-            told = Multiset()
+            told: Multiset[tuple[int, ...]] = Multiset()
             for row, count in zip(found.codes[some].tolist(), found.counts[some], strict=True):
                 told[tuple(row[:known])] += int(count)
             assert all(told[row] <= truth[row] for row in told)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from thinveil import Categories, Dataset, Grid, Schema, people
+from thinveil.attacker.findings import TableFound
 from thinveil.auditing.attempt import curator_of, once
 from thinveil.commands.main import run
 from thinveil.errors import MissingExtra
@@ -19,7 +21,7 @@ from thinveil.language.schema import MISSING
 from thinveil.report.charts.files import save_pictures
 from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.verdicts.comparing import compare as module
-from thinveil.verdicts.comparing.candidates import Skipped, attribute_trial
+from thinveil.verdicts.comparing.candidates import AttributeTrial, Skipped, attribute_trial
 from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.outcomes import Outcome
 from thinveil.verdicts.comparing.risk import AGAINST_LOSS, known_of, risk
@@ -27,6 +29,7 @@ from thinveil.verdicts.comparing.shared import ORDER, Settings
 from thinveil.verdicts.judging.intervals import clopper_pearson, interval_of_people
 from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.typed import to_json
+from worlds import as_a, sure
 
 DATA = people(80)
 OWN = tuple(name for name in ORDER if name != "dp-opendp")
@@ -91,7 +94,7 @@ def test_baselines_are_those_of_asking_nothing(compared):
     assert 0 < attribute.baseline < attribute.of / 2
     options = Settings().options("idp")
     whole = once(curator_of(DATA, options), options)
-    assert dataset.baseline == score(whole.found, DATA).guessed
+    assert dataset.baseline == score(as_a(TableFound, whole.found), DATA).guessed
 
 
 def test_the_sentence_says_what_was_shown(compared):
@@ -131,8 +134,9 @@ def test_membership_is_tried_on_the_table_and_its_neighbours():
     found = compare(DATA, Settings(mechanisms=("idp",), people=20, seed=3)).lines[0].tried[0]
     assert (found.task, found.unit, found.of, found.baseline) == ("membership", "trials", 20, 10)
     assert found.everything
-    assert found.trial.trials == found.trial.inside + found.trial.outside == 20
-    assert (found.trial.tpr, found.trial.fpr, found.trial.baseline.epsilon_at_least) == (1, 0, 0)
+    trial = sure(found.trial)
+    assert trial.trials == trial.inside + trial.outside == 20
+    assert (trial.tpr, trial.fpr, trial.baseline.epsilon_at_least) == (1, 0, 0)
     assert to_json(found)["trial"]["epsilon_claimed"] == found.epsilon_claimed
 
 
@@ -147,11 +151,11 @@ def test_a_table_in_which_nobody_is_alone_has_no_trial():
 def test_linking_attributes_are_taken_from_the_left_until_enough_people_are_alone():
     schema = Schema((Categories("a", ("x", "y")), Grid("b", missing=True), Grid("c")))
     codes = np.array([[0, 1, 5], [0, 2, 5], [1, 1, 7], [1, MISSING, 9], [1, 1, 8]])
-    trial = attribute_trial(Dataset(schema, codes), 3, 0)
+    trial = as_a(AttributeTrial, attribute_trial(Dataset(schema, codes), 3, 0))
     assert (trial.known, trial.wanted, trial.unique) == ((0, 1), (2,), 3)
     assert sorted(trial.rows) == [0, 1, 3]
     assert "b" in trial.people[0]
-    named = attribute_trial(Dataset(schema, codes), 2, 0, ["c"])
+    named = as_a(AttributeTrial, attribute_trial(Dataset(schema, codes), 2, 0, ["c"]))
     assert (named.known, named.unique) == ((2,), 3)
     # an even pick of two categories, and zero for what has no public bounds
     assert named.baseline(Dataset(schema, codes)) == pytest.approx(2 / 2)
@@ -299,7 +303,7 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
         options = Settings().options("idp", max_queries=point.queries)
         limited = once(curator_of(tiny, options), options)
         assert limited.meter.queries == point.queries
-        assert known_of(limited.found, tiny) == point.known
+        assert known_of(as_a(TableFound, limited.found), tiny) == point.known
 
 
 def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
@@ -322,7 +326,7 @@ def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
     cut = risk(DATA.sample(np.arange(12)), observer=stop, totals=("1e-12",), seeds=1)
     assert cut.interrupted
     assert cut.against_loss.mechanisms == ["idp", "idp-noisy"]
-    comparison.show_risk(comparison.Console(file=sys.stdout), cut)
+    comparison.show_risk(Console(file=sys.stdout), cut)
     assert "interrupted" in capsys.readouterr().out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -23,7 +24,12 @@ from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
 from worlds import boxes_of, ends, examples, inside, ranges
 
-COUNTERS = [ScanCounter, IndexCounter, duckdb_counter, sqlite_counter]
+COUNTERS: list[Callable[[Codes], Counter]] = [
+    ScanCounter,
+    IndexCounter,
+    duckdb_counter,
+    sqlite_counter,
+]
 FAR = LIMIT - 1
 TABLE = np.array(
     [
@@ -44,11 +50,13 @@ TABLE = np.array(
 
 @pytest.fixture(params=COUNTERS, ids=lambda each: each.__name__)
 def counter(request: pytest.FixtureRequest) -> Counter:
-    return request.param(TABLE)
+    made: Counter = request.param(TABLE)
+    return made
 
 
 def counted(counter: Counter, *questions: list[dict[int, tuple[int, int]]]) -> list[int]:
-    return counter.count(batch_of([(boxes, 0) for boxes in questions])).tolist()
+    counts: list[int] = counter.count(batch_of([(boxes, 0) for boxes in questions])).tolist()
+    return counts
 
 
 def test_single_ranges(counter: Counter) -> None:
@@ -182,7 +190,7 @@ def questions(draw: st.DrawFn, table: Codes) -> QueryBatch:
     columns = list(range(table.shape[1]))
     fixed = draw(st.lists(st.sampled_from(columns), unique=True))
     rows = draw(st.integers(1, 6))
-    if fixed and draw(st.booleans()):
+    if len(fixed) > 0 and draw(st.booleans()):
         picks = draw(st.lists(st.integers(0, len(table) - 1), min_size=rows, max_size=rows))
         widths = [draw(st.sampled_from([1, 1, 2, 10])) for _ in fixed]
         values = [
@@ -206,7 +214,7 @@ def questions(draw: st.DrawFn, table: Codes) -> QueryBatch:
     if draw(st.booleans()):
         narrow = [narrow[0]] * len(narrow)
     boxes = len(narrow)
-    many = {"min_size": boxes, "max_size": boxes}
+    many: dict[str, Any] = {"min_size": boxes, "max_size": boxes}
     low = draw(st.lists(ends(), **many))
     if draw(st.booleans()):
         low = [low[0]] * boxes
@@ -343,9 +351,9 @@ REFUSED: dict[str, Callable[[], object]] = {
     ),
     "a question without a box": lambda: ranges([0], [0], [1], [0, 0], offsets=np.array([0, 0, 1])),
     "boxes left over": lambda: ranges([0, 0], [0, 1], [1, 2], [0], offsets=np.array([0, 1])),
-    "a cell with one end": lambda: Cells((0,), np.zeros((1, 1)), np.zeros((1, 2))),
-    "a cell with a column twice": lambda: Cells((0, 0), np.zeros((1, 2)), np.ones((1, 2))),
-    "a cell with a negative column": lambda: Cells((-1,), np.zeros((1, 1)), np.ones((1, 1))),
+    "a cell with one end": lambda: Cells((0,), np.zeros((1, 1), int), np.zeros((1, 2), int)),
+    "a cell with a column twice": lambda: Cells((0, 0), np.array([[0, 0]]), np.array([[1, 1]])),
+    "a cell with a negative column": lambda: Cells((-1,), np.array([[0]]), np.array([[1]])),
 }
 
 

@@ -17,9 +17,9 @@ from thinveil.curator.drawing import NoiseStream
 from thinveil.curator.ledger import Spend
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import BudgetError, BudgetSpent, QueryError, UsageError
-from thinveil.language.claims import Claim, idp, unprotected
+from thinveil.language.claims import Claim, Universe, idp, unprotected
 from thinveil.language.laws import Laplace
-from thinveil.language.queries import WHOLE, QueryBatch, batch_of
+from thinveil.language.queries import WHOLE, Codes, Loss, QueryBatch, batch_of
 from thinveil.language.schema import Grid, Schema
 from worlds import one_column, ranges
 
@@ -29,13 +29,13 @@ DATA = one_column(list(range(N)))
 KEY = ("run", 1)
 
 
-def noisy(many: int, repeats: int | np.ndarray = 1) -> QueryBatch:
+def noisy(many: int, repeats: int | Codes = 1) -> QueryBatch:
     """Questions in the noisy zone, c = b + 1, with true bit 1, whatever k is."""
     high = [2 + each % 9 for each in range(many)]
     return ranges([0] * many, [0] * many, high, [each - 1 for each in high], repeats=repeats)
 
 
-def drawn(batch: QueryBatch, epsilon: object = 1.0, *, claim: Claim | None = None, seed: int = 0):
+def drawn(batch: QueryBatch, epsilon: Loss = 1.0, *, claim: Claim | None = None, seed: int = 0):
     curator = Curator(DATA, claim or idp(), seed=seed)
     return curator.answer(batch.stamped(KEY, epsilon)).values
 
@@ -46,7 +46,9 @@ def drawn(batch: QueryBatch, epsilon: object = 1.0, *, claim: Claim | None = Non
 @pytest.mark.parametrize("universe", ["unbounded", "bounded"])
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_exact_where_insensitive_and_noisy_elsewhere(k: int, universe: str, repeats: int) -> None:
+def test_exact_where_insensitive_and_noisy_elsewhere(
+    k: int, universe: Universe, repeats: int
+) -> None:
     data = one_column(list(range(N)), lower=-5, upper=20)
     claim = idp(k, universe) if k else unprotected(universe)
     curator = Curator(data, claim, seed=5)
@@ -229,7 +231,7 @@ BAD_EPSILONS = [
 
 
 @pytest.mark.parametrize("epsilon", BAD_EPSILONS, ids=str)
-def test_an_unusable_budget_is_refused(epsilon: object) -> None:
+def test_an_unusable_budget_is_refused(epsilon: Loss) -> None:
     curator = Curator(DATA, idp())
     with pytest.raises(BudgetError, match="budget"):
         curator.answer(noisy(3).stamped(KEY, epsilon))

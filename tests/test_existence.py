@@ -28,6 +28,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Categories, Grid, Schema
 from worlds import (
+    Draw,
     Watched,
     World,
     answered,
@@ -83,7 +84,7 @@ def attacked(attack: Any, world: World) -> Any:
     return ended.found
 
 
-def widths_for(draw: st.DrawFn, schema: Schema) -> dict[int, int]:
+def widths_for(draw: Draw, schema: Schema) -> dict[int, int]:
     return {
         column: draw(st.sampled_from([2, 3, 10, 1000]))
         for column, attribute in enumerate(schema)

@@ -82,7 +82,7 @@ def check(world: World, asked: list[dict[int, int]], wanted: list[int], **option
 
 
 @st.composite
-def crowds(draw: st.DrawFn, **limits: Any) -> tuple[World, list[dict[int, int]], list[int], Any]:
+def crowds(draw: st.DrawFn, /, **limits: Any) -> tuple[World, list[dict[int, int]], list[int], Any]:
     """Some people, in the table or not, what is wanted of them, and widths and priors."""
     world = draw(worlds(**limits))
     schema, rows = world.dataset.schema, rows_of(world.dataset)

@@ -35,6 +35,7 @@ from thinveil.language.policies import Policies
 from thinveil.language.queries import Answers, Cells, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Categories, Grid, Schema
 from worlds import (
+    Draw,
     Watched,
     World,
     answered,
@@ -154,11 +155,7 @@ def settle(
     asked = 0
     while True:
         repeats = tally.repeats()
-        batch = QueryBatch(
-            Cells.everything(),
-            *(np.array([each]) for each in (0, 0, -1, count, b)),
-            repeats=repeats,
-        ).stamped(KEY, epsilon)
+        batch = ranges([0], [-1], [count], [b], repeats=repeats).stamped(KEY, epsilon)
         asked += int(repeats[0])
         settled, zones = tally.add(batch, curator.answer(batch))
         if settled[0]:
@@ -391,7 +388,7 @@ def test_the_largest_value(n: int, k: int, blind: bool, bounded: bool) -> None:
 FAR = ((MISSING, LOWEST), (LOWEST, INFINITE), (2**61, INFINITE), (LIMIT - 1, LIMIT), (1 - LIMIT, 0))
 
 
-def questions(draw: st.DrawFn, columns: int = 2) -> QueryBatch:
+def questions(draw: Draw, columns: int = 2) -> QueryBatch:
     """Draw questions on ranges of a cell, or on cells as they are."""
     many = draw(st.integers(1, 4))
     low = draw(st.lists(st.integers(-4, 4), min_size=many, max_size=many))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from hypothesis import settings
@@ -27,9 +27,10 @@ from thinveil.curator.ledger import Event, Spend
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, Post, Universe, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import About, Answers, Cells, QueryBatch
+from thinveil.language.queries import About, Answers, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING, Attribute, Categories, Grid, Schema
 
+_T = TypeVar("_T")
 EPSILON = Fraction(1, 10**10)
 _SEARCHING = os.environ.get("HYPOTHESIS_PROFILE") == "search"
 
@@ -41,6 +42,24 @@ def examples(most: int) -> settings:
     them keeps watch. HYPOTHESIS_PROFILE=search tries as many new ones.
     """
     return settings(max_examples=most if _SEARCHING else max(most // 3, 20))
+
+
+def sure(value: _T | None) -> _T:
+    """Return what must be there."""
+    assert value is not None
+    return value
+
+
+def as_a(kind: type[_T], value: object) -> _T:
+    """Return what must be of this kind."""
+    assert isinstance(value, kind)
+    return value
+
+
+class Draw(Protocol):
+    """What draws an example: the argument of a composite strategy, or `data.draw`."""
+
+    def __call__(self, strategy: st.SearchStrategy[_T], /) -> _T: ...
 
 
 @dataclass(frozen=True)
@@ -179,12 +198,12 @@ def worlds(
     claim: st.SearchStrategy[Claim] | None = None,
 ) -> World:
     """A table with at least 2k records and a claim about it."""
-    claim = draw(claims(most_k, universes) if claim is None else claim)
-    bounds = True if claim.universe == "bounded" else bounds
+    made = draw(claims(most_k, universes) if claim is None else claim)
+    bounds = True if made.universe == "bounded" else bounds
     schema = draw(schemas(bounds=bounds, columns=columns, most=domain))
-    fewest = max(2 * (claim.k or 0), 1)
+    fewest = max(2 * (made.k or 0), 1)
     dataset = draw(tables(schema, fewest=fewest, most=records, large=large))
-    return World(dataset, claim, draw(st.integers(0, 3)))
+    return World(dataset, made, draw(st.integers(0, 3)))
 
 
 def domain_of(attribute: Attribute, around: Iterable[int] = ()) -> list[int]:
@@ -342,15 +361,18 @@ def told(facts: PublicFacts, batch: QueryBatch, answers: Answers, counts: Iterab
 
 
 def ranges(
-    column: Sequence[int],
-    low: Sequence[int],
-    high: Sequence[int],
-    threshold: Sequence[int],
+    column: Sequence[int] | Codes,
+    low: Sequence[int] | Codes,
+    high: Sequence[int] | Codes,
+    threshold: Sequence[int] | Codes,
     **rest: Any,
 ) -> QueryBatch:
     """Return a batch of ranges on columns of the whole table."""
-    parts = (np.array(each, np.int64) for each in (column, low, high, threshold))
-    return QueryBatch(Cells.everything(), np.zeros(len(low), np.int64), *parts, **rest)
+    column, low, high, threshold = (
+        np.array(each, np.int64) for each in (column, low, high, threshold)
+    )
+    cell = np.zeros(len(low), np.int64)
+    return QueryBatch(Cells.everything(), cell, column, low, high, threshold, **rest)
 
 
 def ends(*, around: int = 7) -> st.SearchStrategy[int]:
@@ -360,6 +382,11 @@ def ends(*, around: int = 7) -> st.SearchStrategy[int]:
         st.sampled_from([MISSING, MISSING + 1, MISSING + 2, INFINITE, 0]),
         st.sampled_from([LIMIT, LIMIT - 1, -LIMIT, -LIMIT + 1, INFINITE - 1, 10**12]),
     )
+
+
+def numbers(batches: Iterable[QueryBatch]) -> list[int]:
+    """Return the numbers that the driver stamped on batches."""
+    return [sure(batch.key)[1] for batch in batches]
 
 
 def drawn(curator: Curator) -> int:

@@ -161,6 +161,7 @@ class Guard:
             self.rows[key] = ("refused", type(error).__name__)
             return
         meter = verdict.run.meter
+        assert verdict.provenance is not None
         hashed = verdict.provenance.transcript
         self.rows[key] = (meter.queries, meter.rounds, verdict.run.ending, hashed)
 

@@ -139,7 +139,7 @@ def service_replies(folder: Path) -> Outcome:
     served = Served(folder, csv, (*options, "--rate", "1000000"), {"ann": "0.5"})
     served.start()
     token = {"Authorization": f"Bearer {served.tokens['ann']}"}
-    good = {"boxes": [{"pay": [NUMBER, NUMBER + 5000]}], "more_than": 3}
+    good: dict[str, Any] = {"boxes": [{"pay": [NUMBER, NUMBER + 5000]}], "more_than": 3}
     bodies: list[Any] = [
         {"key": "a", "epsilon": 0.01, "questions": [good]},
         {"key": "a", "epsilon": 0.02, "questions": [good]},

@@ -33,11 +33,12 @@ def fuzz(url: str, token: str, cases: int, seed: int | None = None) -> int:
     ).json()
     names = [each["name"] for each in facts["attributes"]]
     skipped = [CHECKS.get_one("positive_data_acceptance")]
+    operations: list[Any] = [found.ok() for found in schema.get_all_operations()]  # type: ignore[union-attr]
     kinds = [
-        (found.ok(), mode)
-        for found in schema.get_all_operations()
+        (operation, mode)
+        for operation in operations
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-        if mode == GenerationMode.POSITIVE or found.ok().path == "/answers"
+        if mode == GenerationMode.POSITIVE or operation.path == "/answers"
     ]
     weights = {"/answers": 10}
     whole = sum(weights.get(operation.path, 1) for operation, _ in kinds)

@@ -60,7 +60,7 @@ class Hesitant(Laplace):
     name = title = "hesitant"
     silent = True
     level = False
-    row_loglik = None
+    row_loglik = None  # type: ignore[assignment]  # no short cut over rows of answers
 
     def draw(self, words: Words, bit: Floats, scale: float | Floats) -> Floats:
         """Draw noise; a bit of the word that our noise has no use for decides on silence."""
@@ -69,7 +69,8 @@ class Hesitant(Laplace):
     def loglik(self, value: Floats, bit: Flags, rate: Floats, post: Post, exact: bool) -> Floats:
         """Return the log density: silence is as likely for every count."""
         said = super().loglik(np.nan_to_num(value), bit, rate, post, exact)
-        return np.where(np.isnan(value), 0.0, said) + np.log(0.5)
+        likely: Floats = np.where(np.isnan(value), 0.0, said) + np.log(0.5)
+        return likely
 
 
 def hesitant(k: int, universe: Universe) -> thinveil.Claim:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -57,6 +57,19 @@ class Claim:
     offset: float = 0.0
     post: Post = "none"
     sampler: Sampler = "own"
+
+    if TYPE_CHECKING:  # the name of a law is taken, but never kept
+
+        def __init__(
+            self,
+            name: str,
+            sensitivity: Sensitivity,
+            noise: Law | str | None,
+            universe: Universe = ...,
+            offset: float = ...,
+            post: Post = ...,
+            sampler: Sampler = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if isinstance(self.noise, str):
