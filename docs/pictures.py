@@ -1,5 +1,6 @@
-"""Draws the pictures of the README and the docs again: python docs/pictures.py.
+"""Draws the pictures of the docs again: python docs/pictures.py.
 
+With the word terminal, only the audit of docs/index.md is drawn.
 With the word mechanisms or attacks, only the pictures of those pages are drawn.
 With the word compared, only the worked example, the comparison and the risk curves are.
 With the word scaling, only what a record costs as tables grow is drawn, from bench/scaling.json.
@@ -38,6 +39,15 @@ COLOURS = {"adaptive": "#0072B2", "thrifty": "#D55E00"}
 
 def main() -> None:
     """Run the default audit, the worked example and the comparison; save what they show."""
+    terminal()
+    side_by_side()
+    scaling(BENCH / "scaling.json", BENCH / "scaling.png")
+    pictures_mechanisms.draw()
+    pictures_attacks.draw()
+
+
+def terminal() -> None:
+    """Show the default audit as a terminal does."""
     console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True)
     console.print(Text("$ thinveil audit", style="bold"))
     show_verdict(console, thinveil.audit())
@@ -46,15 +56,12 @@ def main() -> None:
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     svg = svg.replace("Fira Code", "ui-monospace, DejaVu Sans Mono")
     (IMAGES / "audit.svg").write_text(svg, encoding="utf-8")
-    side_by_side()
-    scaling(BENCH / "scaling.json", BENCH / "scaling.png")
-    pictures_mechanisms.draw()
-    pictures_attacks.draw()
 
 
 def side_by_side() -> None:
     """Draw the worked example, the comparison and the risk curves."""
     figures.sensitivity(paper.staircase(), IMAGES)
+    (IMAGES / "sensitivity.svg").unlink()  # no page shows it
     compared = compare(thinveil.people())
     save_pictures([mechanisms_compared(compared)], IMAGES / "compare.png", width=420)
     write_table(compared)
@@ -196,7 +203,9 @@ def cell(each: Outcome) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["scaling"]:
+    if sys.argv[1:] == ["terminal"]:
+        terminal()
+    elif sys.argv[1:] == ["scaling"]:
         scaling(BENCH / "scaling.json", BENCH / "scaling.png")
     elif sys.argv[1:] == ["mechanisms"]:
         pictures_mechanisms.draw()

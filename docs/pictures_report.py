@@ -1,6 +1,7 @@
 """Takes the pictures of docs/report.md: the report on the embedded people, in a real browser.
 
-Run `python docs/pictures_report.py`; it needs Debian's Chromium, Playwright and Pillow.
+Run `python docs/pictures_report.py`; it needs Debian's Chromium, Playwright and Pillow. The first
+picture is the README's, too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,17 @@ def shot(tab: Any, first: str, last: str, room: int = 0) -> Image.Image:
         tab.screenshot(path=path, full_page=True, clip=clip)
         with Image.open(path) as picture:
             return picture.convert("RGB")
+
+
+def one_below_the_other(pictures: list[Image.Image], gap: int = 2) -> Image.Image:
+    """Return several pictures of one width in a column."""
+    height = sum(each.height for each in pictures) + gap * (len(pictures) - 1)
+    column = Image.new("RGB", (pictures[0].width, height), "#dddddd")
+    at = 0
+    for each in pictures:
+        column.paste(each, (0, at))
+        at += each.height + gap
+    return column
 
 
 def side_by_side(pictures: list[Image.Image], gap: int = 24) -> Image.Image:
@@ -77,7 +89,8 @@ def main() -> None:
                 elif dark:
                     save(shot(tab, "#progress", "#accuracy", 24), "dark")
                 else:
-                    save(shot(tab, "body", "#staircase"), "light")
+                    parts = (("header", "#verdict"), ("#answers", "#staircase .drawn"))
+                    save(one_below_the_other([shot(tab, *each, 12) for each in parts]), "light")
                     save(shot(tab, "#membership", "#mechanisms", 24), "evidence")
 
 
