@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: shows notebooks as pages of the site, and plays recordings of the lab.
+"""Hooks of MkDocs: shows notebooks and the list of modules as pages, plays recordings of the lab.
 
 A notebook becomes a Markdown page with its cells and their outputs; the notebook itself stays
 beside it, to download. The page that plays runs of the lab is the package's own front end, and its
@@ -7,6 +7,7 @@ runs are recorded while the site is built. Nothing is loaded from elsewhere.
 
 import base64
 import re
+import runpy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ def _recorded() -> dict[str, bytes]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page, and its pictures, for each notebook; and the lab that needs no install."""
+    """Add a page, and its pictures, for each notebook; all modules; the lab without an install."""
+    house = runpy.run_path(str(Path(config.config_file_path).parent / "tools" / "house.py"))
+    files.append(File.generated(config, "house.md", content=house["house"]()))
     for name, content in _recorded().items():
         files.append(File.generated(config, f"lab/{name}", content=content))
     for notebook in [each for each in files if each.src_uri.endswith(".ipynb")]:

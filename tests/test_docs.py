@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 import thinveil
+from browser import chromium, page_of
 from thinveil.commands.main import run
 
 ROOT = Path(__file__).parent.parent
@@ -235,8 +236,10 @@ LOADS = re.compile(
 )
 
 
+@pytest.mark.docs
+@pytest.mark.browser
 def test_the_site_loads_nothing_from_elsewhere(tmp_path: Path):
-    """Built strictly: a broken link, or a page without a place, is an error."""
+    """Built strictly: a broken link, or a page without a place, is an error. Opened from disk."""
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
         cwd=ROOT, capture_output=True, text=True, check=False,
@@ -258,6 +261,20 @@ def test_the_site_loads_nothing_from_elsewhere(tmp_path: Path):
     reference = (tmp_path / "api.html").read_text("utf-8")
     for name in thinveil.__all__:
         assert re.search(rf'id="thinveil\.[\w.]*\b{name}"', reference), name
+    assert "noise_tests" in (tmp_path / "house.html").read_text("utf-8")
+    with chromium() as browser, page_of(browser) as page:
+        for at in ("index.html", "attacks/count.html"):
+            found_from_disk(page, tmp_path / at, "uniqueness", tmp_path / "attacks/uniqueness.html")
+        assert page.watched.hosts == {""}
+        assert page.watched.complaints == []
+
+
+def found_from_disk(page: Any, start: Path, word: str, wanted: Path) -> None:
+    """Search for a word on a page that no server serves, and go to the first page found."""
+    page.goto(start.as_uri())
+    page.locator(".md-search__input").press_sequentially(word)
+    page.locator(".md-search-result__item a").first.click()
+    page.wait_for_url(f"{wanted.as_uri()}*")
 
 
 @pytest.mark.parametrize(

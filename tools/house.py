@@ -1,18 +1,15 @@
-"""The house on one page: every module with the first line of its docstring, in docs/design.md.
+"""The house on one page: every module with the first line of its docstring, as Markdown.
 
-python tools/house.py            # writes the part between the two markers anew
+python tools/house.py            # prints it; the site shows it, made anew at each build
 """
 
 from __future__ import annotations
 
 import ast
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "thinveil"
-PAGE = ROOT / "docs" / "design.md"
-MARKERS = ("<!-- house: written by tools/house.py -->\n", "<!-- end of the house -->\n")
 ROOMS = (
     "language", "curator", "attacker", "auditing", "verdicts", "paper", "report", "lab", "testing",
     "commands",
@@ -49,17 +46,10 @@ def house() -> str:
     top = [f"{each.stem:<20} {first_line(each)}" for each in sorted(SOURCE.glob("*.py"))]
     blocks = [("thinveil", top)]
     blocks += [(name, room(SOURCE / name, 0)) for name in ROOMS if (SOURCE / name).exists()]
-    return "\n".join(
-        f"### {name}\n\n```text\n" + "\n".join(lines) + "\n```\n" for name, lines in blocks
+    return "# Every module\n\n" + "\n".join(
+        f"## {name}\n\n```text\n" + "\n".join(lines) + "\n```\n" for name, lines in blocks
     )
 
 
-def written(page: str) -> str:
-    """Return the page with the house as it is now."""
-    before, _, rest = page.partition(MARKERS[0])
-    _, _, after = rest.partition(MARKERS[1])
-    return f"{before}{MARKERS[0]}\n{house()}\n{MARKERS[1]}{after}"
-
-
 if __name__ == "__main__":
-    sys.exit(PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8") == 0)
+    print(house(), end="")
