@@ -220,6 +220,16 @@ def test_every_mechanism_and_attack_has_a_page_with_a_picture_and_a_command():
             assert (DOCS / "images" / f"{kind}-{name}.png").stat().st_size < 80_000
 
 
+def test_the_page_on_the_paper_has_its_figures_attribute_by_attribute():
+    from thinveil.paper import figures
+
+    text = (DOCS / "reproduce.md").read_text("utf-8")
+    for name in figures.ORDER:
+        asked = figures.COLUMNS[True][name], figures.COLUMNS[False][name]
+        row = (figures.DISTINCT[name], *asked, figures.DATASET_BY_ATTRIBUTE[name])
+        assert f"| {name} | {' | '.join(f'{each:,}' for each in row)} |\n" in text
+
+
 def test_pictures_have_alternative_texts():
     for page in PAGES:
         for text in re.findall(r"!\[([^]]*)\]\(", page.read_text("utf-8")):
