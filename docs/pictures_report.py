@@ -89,8 +89,8 @@ def main() -> None:
                 elif dark:
                     save(shot(tab, "#progress", "#accuracy", 24), "dark")
                 else:
-                    parts = (("header", "#verdict"), ("#answers", "#staircase .drawn"))
-                    save(one_below_the_other([shot(tab, *each, 12) for each in parts]), "light")
+                    both = (("header", "#verdict"), ("#answers", "#staircase .drawn"))
+                    save(one_below_the_other([shot(tab, *each, 12) for each in both]), "light")
                     save(shot(tab, "#membership", "#mechanisms", 24), "evidence")
 
 
