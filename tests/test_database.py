@@ -50,13 +50,17 @@ from worlds import examples, ranges
 SECRET = "s3cr3t"
 
 
-@pytest.fixture(params=PLACES.values(), ids=PLACES.keys())
+@pytest.fixture(params=list(PLACES.values()), ids=list(PLACES))
 def place(request: pytest.FixtureRequest) -> Place:
-    return request.param
+    chosen: Place = request.param
+    return chosen
 
 
 def on_both(test: Callable[..., None]) -> Callable[..., None]:
-    return pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())(test)
+    marked: Callable[..., None] = pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)(
+        test
+    )
+    return marked
 
 
 def held(

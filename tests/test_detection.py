@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from thinveil.attacker.evidence.noise_tests import (
 )
 from thinveil.curator.drawing import NoiseStream
 from thinveil.errors import EvidenceError, UsageError
+from thinveil.language.claims import POSTS, Post
 from thinveil.language.laws import Laplace
 from thinveil.language.laws.additive import rounded as post_process
+from thinveil.language.queries import Codes, Floats
 from thinveil.paper import figures as paper
 from thinveil.paper.detector import rows
 from thinveil.paper.simulation import (
@@ -34,7 +37,6 @@ from thinveil.paper.simulation import (
 from thinveil.paper.wald import Sequential
 from thinveil.report.charts import paper as figures
 
-POSTS = ("none", "integer", "binary")
 OFFSETS = (0.5, 1.0, 3.0)
 
 
@@ -56,7 +58,7 @@ def small() -> Measured:
 
 
 @pytest.mark.parametrize("post", POSTS)
-def test_answers_without_noise_are_never_called_noisy(post: str) -> None:
+def test_answers_without_noise_are_never_called_noisy(post: Post) -> None:
     answers = np.array([[0.0] * 7, [1.0] * 7])
     assert not Identical(post).decide(answers, 1e-10).any()
     assert Identical(post).decide(np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]), 1e-10).all()
@@ -67,7 +69,7 @@ def test_answers_without_noise_are_never_called_noisy(post: str) -> None:
 @pytest.mark.parametrize("repeats", [1, 3, 5])
 @pytest.mark.parametrize("post", ["integer", "binary"])
 def test_rounded_noise_looks_exact_as_often_as_stated(
-    post: str, repeats: int, epsilon: float, bit: int
+    post: Post, repeats: int, epsilon: float, bit: int
 ) -> None:
     many = 60_000
     answers = post_process(bit + noise(repeats, many, repeats) / epsilon, post)
@@ -176,8 +178,8 @@ def test_psi_at_ten_answers() -> None:
     many, right, literal = 100_000, 0, 0
     for noisier in (False, True):
         answers = 1 + (1 + noisier) * noise(11 + noisier, many, 10) / 1e-11
-        right += np.count_nonzero(Variance().decide(answers, 1e-11) == noisier)
-        literal += np.count_nonzero((printed_psi(answers * 1e-11) >= 5) == noisier)
+        right += int(np.count_nonzero(Variance().decide(answers, 1e-11) == noisier))
+        literal += int(np.count_nonzero((printed_psi(answers * 1e-11) >= 5) == noisier))
     assert right / (2 * many) == pytest.approx(0.803, abs=0.005)
     assert literal / (2 * many) == pytest.approx(0.821, abs=0.005)
     assert 1 - right / (2 * many) == pytest.approx(0.197, abs=0.005)  # erratum 5
@@ -220,10 +222,11 @@ def test_chunks_do_not_matter() -> None:
     def settle(chunk: int):
         given = np.zeros(500, np.int64)
 
-        def draw(still: np.ndarray) -> np.ndarray:
+        def draw(still: Codes) -> Floats:
             places = given[still][:, None] + np.arange(chunk)
             given[still] += chunk
-            return answers[still[:, None], places]
+            drawn: Floats = answers[still[:, None], places]
+            return drawn
 
         return test.run(500, draw, 1.0)
 
@@ -315,7 +318,7 @@ def test_two_million_simulations_leave_little_room() -> None:
 
 
 def test_threads_do_not_matter_and_seeds_do() -> None:
-    def figures_of(**options: int) -> list[float]:
+    def figures_of(**options: Any) -> list[float]:
         return [row.measured for row in rows(measure(simulations=2_000, **options))]
 
     one = figures_of(seed=5, threads=1)

@@ -23,7 +23,7 @@ from thinveil.errors import EvidenceError
 from thinveil.language.claims import idp, unprotected
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import Laplace
-from thinveil.language.queries import Answers
+from thinveil.language.queries import Answers, Loss
 from thinveil.language.schema import Grid, Schema
 from worlds import one_column, ranges, shell, told
 
@@ -43,9 +43,8 @@ def answered(draw: st.DrawFn, repeats: int = 1):
     many = len(counts)
     thresholds = draw(st.lists(st.integers(-2, n + 1), min_size=many, max_size=many))
     batch = ranges([0] * many, [-1] * many, counts, thresholds, repeats=repeats)
-    epsilon = draw(st.sampled_from([1e-10, 1e-3, 0.5, 3.0]))
-    if draw(st.booleans()):
-        epsilon = np.full(many, epsilon)
+    each = draw(st.sampled_from([1e-10, 1e-3, 0.5, 3.0]))
+    epsilon: Loss = np.full(many, each) if draw(st.booleans()) else each
     if not k:
         epsilon = None
     return curator, counts, batch, curator.answer(batch.stamped(KEY, epsilon))

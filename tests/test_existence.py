@@ -92,7 +92,9 @@ def widths_for(draw: Draw, schema: Schema) -> dict[int, int]:
     }
 
 
-def distinct(rows: Sequence[Sequence[int]], columns: Sequence[int], widths: Sequence[int]) -> set:
+def distinct(
+    rows: Sequence[Sequence[int]], columns: Sequence[int], widths: Sequence[int]
+) -> set[tuple[int, ...]]:
     return {
         tuple(coarse(row[column], width) for column, width in zip(columns, widths, strict=True))
         for row in rows
@@ -463,14 +465,14 @@ def test_end_to_end(attack: str, post: str) -> None:
         Schema((Grid("age", lower=0, upper=120), Categories("sex", ("f", "m")))),
         np.array([[33, 0], [33, 1], [70, 0], [70, 0]]),
     )
-    settings: dict[str, Any] = {
+    settings: dict[str, dict[str, Any]] = {
         "dataset": {},
         "column": {"columns": ["age"]},
         "count": {"known": {"age": "60..90"}},
         "membership": {"known": {"age": 33, "sex": "m"}},
         "attribute": {"known": {"age": 70}},
-    }[attack]
-    verdict = thinveil.audit(data, mechanism="bdp", post=post, attack=attack, **settings)
+    }
+    verdict = thinveil.audit(data, mechanism="bdp", post=post, attack=attack, **settings[attack])
     assert verdict.run.ending == "complete"
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from thinveil import files
 from thinveil.errors import OutputError
 from thinveil.files import create_private, private_opener, replacing, write_file
 
@@ -94,7 +93,7 @@ def test_a_folder_that_cannot_be_written_to(
         def refuse(*_: object) -> int:
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(files.os, "open", refuse)
+        monkeypatch.setattr(os, "open", refuse)
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(OutputError, match=r"^--json x: Permission denied$"):
@@ -122,7 +121,7 @@ def test_a_crash_in_between_leaves_the_old_file_and_nothing_else(
     def crash(*_: object) -> None:
         raise kind
 
-    monkeypatch.setattr(files.os, failed, crash)
+    monkeypatch.setattr(os, failed, crash)
     expected = OutputError if isinstance(kind, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         write_file(path, "new")
@@ -157,6 +156,6 @@ def test_the_pipe_of_somebody_else_is_replaced(
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    monkeypatch.setattr(files.os, "getuid", lambda: -1)
+    monkeypatch.setattr(os, "getuid", lambda: -1)
     write_file(pipe, "mine")
     assert pipe.is_file()

@@ -16,6 +16,7 @@ import thinveil
 from services import Process, served
 from test_plugins import GOOD as WINDOW
 from test_plugins import install  # noqa: F401, a fixture
+from thinveil.attacker.findings import CountFound
 from thinveil.auditing.http import HttpTarget, Trips
 from thinveil.curator.service.app import Settings
 from thinveil.errors import BudgetError, BudgetSpent, TargetError, UsageError
@@ -25,6 +26,7 @@ from thinveil.language.queries import batch_of
 from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.facts import facts_to_plain
+from worlds import as_a, sure
 
 DATA = thinveil.people(200)
 FACTS = thinveil.Curator(DATA, thinveil.idp()).facts
@@ -59,9 +61,9 @@ def test_the_same_attack_finds_the_same_over_http(tmp_path, mechanism, arrow):
         verdict = thinveil.audit(target, truth=DATA, strategy="adaptive")
         local = thinveil.audit(DATA, mechanism=mechanism, strategy="adaptive")
         assert verdict.exit_code == 0
-        assert verdict.score.exact == local.score.exact
+        assert sure(verdict.score).exact == sure(local.score).exact
         if mechanism != "bdp":
-            assert verdict.score.exact
+            assert sure(verdict.score).exact
         now = target.ledger()
         assert now["answers"] == verdict.run.meter.queries
         assert Fraction(now["exact"]["spent"]) == verdict.run.spent
@@ -198,12 +200,14 @@ class Hostile(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
+    seen: list[tuple[bytes, bytes]]
 
 
 class Address(str):
     """Where a hostile server is, and what it has seen."""
 
     __slots__ = ("seen",)
+    seen: list[tuple[bytes, bytes]]
 
 
 @contextmanager
@@ -226,7 +230,7 @@ def hostile(*script):
                     reply = facts
                 else:
                     reply = replies.pop(0) if len(replies) > 1 else replies[0]
-            self.server.seen.append((line, body))
+            server.seen.append((line, body))
             self.wfile.write(reply)
 
     with Hostile(("127.0.0.1", 0), Handler) as server:
@@ -263,7 +267,7 @@ def error(kind, message="no", left=None):
 @contextmanager
 def asked_of(*script, patience=30.0, **more):
     """Return a target at a hostile server, and the pauses that it made."""
-    pauses = []
+    pauses: list[float] = []
     with hostile(*script) as url:
         target = HttpTarget(url, "t", patience=patience, sleep=pauses.append, **more)
         try:
@@ -446,16 +450,16 @@ def test_a_run_that_lost_its_service_is_resumed(tmp_path):
                 run.kill()
             return answer(batch)
 
-        target.answer = dying
+        target.answer = dying  # type: ignore[method-assign]
         cut = thinveil.audit(target)
         assert cut.run.ending == "target"
         assert cut.exit_code == 1
-        assert Path(cut.transcript).is_file()
+        assert Path(sure(cut.transcript)).is_file()
         target.close()
         run.start()
         fresh = HttpTarget(run.url, run.tokens[0])
         verdict = thinveil.audit(fresh, resume=cut.transcript, truth=data)
-        assert verdict.score.exact
+        assert sure(verdict.score).exact
         assert verdict.run.meter.replayed == 19
         now = fresh.ledger()
         assert now["answers"] == verdict.run.meter.queries == whole.queries
@@ -490,7 +494,8 @@ def test_a_mechanism_of_a_plug_in_is_served_and_attacked(tmp_path, install):  # 
         assert target.facts.claim == claim_named("mine")
         verdict = thinveil.audit(target, attack="count", known={"age": "30..50"})
         ages = thinveil.people().column(0)
-        assert verdict.run.found.count == ((ages >= 30) & (ages <= 50)).sum()
+        found = as_a(CountFound, verdict.run.found)
+        assert found.count == ((ages >= 30) & (ages <= 50)).sum()
         target.close()
 
 
@@ -511,7 +516,8 @@ def test_a_database_is_served_and_attacked(tmp_path, place):
         target = HttpTarget(run.url, run.tokens[0])
         assert target.facts.records == 200
         verdict = thinveil.audit(target, attack="count", known={"job": "nurse"})
-        assert verdict.run.found.count == sum(row[2] == "nurse" for row in DATA.rows())
+        found = as_a(CountFound, verdict.run.found)
+        assert found.count == sum(row[2] == "nurse" for row in DATA.rows())
         run.kill()
         run.start()
         assert run.ledger()["answers"] == verdict.run.meter.queries

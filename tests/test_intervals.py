@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named
-from thinveil.auditing.options import confidence_of
+from thinveil.auditing.entries import confidence_of
 from thinveil.curator.neighbours import Neighbour
+from thinveil.curator.tables.dataset import Held
 from thinveil.errors import UsageError
+from thinveil.language.queries import Floats
 from thinveil.verdicts.judging.intervals import (
     ceiling,
     clopper_pearson,
@@ -31,7 +33,7 @@ def test_intervals_are_those_of_scipy(trials, share, confidence):
     assert clopper_pearson(right, trials, confidence) == pytest.approx(tuple(wanted), abs=1e-9)
 
 
-def pmf(trials: int, share: float) -> np.ndarray:
+def pmf(trials: int, share: float) -> Floats:
     """The binomial distribution, by its recurrence in logarithms."""
     k = np.arange(trials + 1)
     chosen = np.array([math.lgamma(trials + 1) - math.lgamma(i + 1) - math.lgamma(trials - i + 1)
@@ -40,7 +42,8 @@ def pmf(trials: int, share: float) -> np.ndarray:
         logs = np.where(k > 0, k * np.log(share), 0) + np.where(
             k < trials, (trials - k) * np.log1p(-share), 0
         )
-    return np.exp(chosen + logs)
+    chances: Floats = np.exp(chosen + logs)
+    return chances
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.999])
@@ -79,7 +82,8 @@ def test_the_bound_covers_real_answers_of_honest_mechanisms(mechanism, epsilon):
     )
     claim = claim_named(mechanism)
     said = []
-    for seed, world in enumerate((data, replaced)):
+    worlds: tuple[Held, ...] = (data, replaced)
+    for seed, world in enumerate(worlds):
         batch = batch_of([([{0: (0, 1)}], 0)], experiments * trials).stamped(("test", 1), epsilon)
         answers = Curator(world, claim, seed=seed).answer(batch).values
         said.append((answers > 1).reshape(experiments, trials).sum(axis=1).tolist())

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_ranges_know_their_people() -> None:
     events = finished(table="people-30", attack="column", columns=["job"])
     truth = people(30)
     place = truth.schema.column("job")
-    values = [row[place] for row in truth.rows()]
+    values = [str(row[place]) for row in truth.rows()]
     ranges = [each for event in of_kind(events, "asked") for each in event["ranges"]]
     assert ranges
     for words, column, mask in ranges:
@@ -376,7 +377,7 @@ def test_only_names_of_this_machine_are_answered(lab: Labs, host: str, status: i
 @pytest.mark.parametrize("key", ["", "wrong", "the key of the test\u00e9"])
 def test_nobody_comes_in_without_the_key(lab: Labs, key: str) -> None:
     with lab.client(key="") as client:
-        sent = {"Cookie": f"{cookie_name(lab.port)}={key}".encode()} if key else {}
+        sent = {b"Cookie": f"{cookie_name(lab.port)}={key}".encode()} if key else {}
         for path in ("/api/choices", "/api/tables/people-30", "/api/runs"):
             assert client.get(path, headers=sent).status_code == 403
         assert client.post("/api/runs", json={"table": "people-30"}).status_code == 403
@@ -527,7 +528,7 @@ def test_a_browser_is_opened_where_there_is_a_screen(
 ) -> None:
     seen: queue.SimpleQueue[str] = queue.SimpleQueue()
     monkeypatch.setattr(lab_command, "_serve", lambda key, tables, listener: None)
-    monkeypatch.setattr(lab_command.webbrowser, "open", seen.put)
+    monkeypatch.setattr(webbrowser, "open", seen.put)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)

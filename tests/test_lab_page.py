@@ -270,7 +270,11 @@ def test_many_tabs_share_the_connections_of_one_browser(page: Any, lab: Labs) ->
             tab.wait_for_selector("body[data-state=idle] tbody tr")
         tab.bring_to_front()  # others are drawn once a second
         tab.click("#step")
-        until(tab, lambda tab=tab: number(tab, "rounds") == 1)
+
+        def began(tab: Any = tab) -> bool:
+            return number(tab, "rounds") == 1
+
+        until(tab, began)
     page.bring_to_front()
     page.click("#step")
     until(page, lambda: number(page, "rounds") == 2)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinveil.auditing.schedule import LARGEST, Fixed, Free, Total, exact_epsilon
+from thinveil.auditing.schedule import LARGEST, Fixed, Free, Schedule, Total, exact_epsilon
 from thinveil.curator.ledger import Ledger, PostProcessing, Spend, exact, exact_sum
 from thinveil.errors import BudgetError, BudgetSpent
 from thinveil.language.claims import SMALLEST_EPSILON, reduce_group
-from thinveil.language.queries import QueryBatch
+from thinveil.language.queries import Loss, QueryBatch
 from worlds import ranges
 
 
@@ -24,7 +24,7 @@ def asking(questions: int, repeats: int | list[int] = 1) -> QueryBatch:
     return ranges(zeros, zeros, zeros, zeros, repeats=wanted)
 
 
-def stamped(batch: QueryBatch, epsilon: object) -> QueryBatch:
+def stamped(batch: QueryBatch, epsilon: Loss) -> QueryBatch:
     return batch.stamped(("run", 1), epsilon)
 
 
@@ -39,7 +39,9 @@ def test_five_million_tiny_spends_add_up_exactly() -> None:
         ledger.charge(Spend.of(stamped(asking(size), 1e-10)))
         left -= size
     assert ledger.spent == Fraction(5_418_936, 10**10) == Fraction("0.0005418936")
-    assert sum(event.queries for event in ledger.events) == 5_418_936
+    spends = [event for event in ledger.events if isinstance(event, Spend)]
+    assert len(spends) == len(ledger.events)
+    assert sum(event.queries for event in spends) == 5_418_936
 
 
 @given(st.floats(SMALLEST_EPSILON, 1e300))
@@ -199,7 +201,8 @@ def test_a_fixed_loss_is_the_same_for_every_answer() -> None:
 
 
 def test_nothing_is_claimed_for_free() -> None:
-    assert Free().stamp(asking(3), 5) is None
+    schedule: Schedule = Free()
+    assert schedule.stamp(asking(3), 5) is None
 
 
 @settings(max_examples=100)

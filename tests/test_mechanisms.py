@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import thinveil
 from thinveil.attacker.evidence.likelihood import loglik
+from thinveil.attacker.findings import TableFound
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
 from thinveil.curator.ledger import Spend
@@ -25,7 +26,7 @@ from thinveil.language.claims import CAUCHY, MECHANISMS, Claim, Universe, claim_
 from thinveil.language.laws.cauchy import Cauchy
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import Grid, Schema
-from worlds import boxes_of, domain_of, one_column, ranges, told
+from worlds import as_a, boxes_of, domain_of, one_column, ranges, told
 
 N = 12
 KEY = ("run", 1)
@@ -429,7 +430,7 @@ def test_honest_mechanisms_leak_nothing(claim: Claim) -> None:
         most_repeats=64,
     )
     assert verdict.run.ending == "undecided"
-    assert verdict.run.found.known.tolist() == [0]
+    assert as_a(TableFound, verdict.run.found).known.tolist() == [0]
 
 
 def test_opendp_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -172,14 +172,15 @@ def test_a_strategy_is_found_by_name(install: Install, capsys: pytest.CaptureFix
     assert strategy_names() == (*STRATEGIES, "plain")
     assert strategy_named("plain").name == "plain"
     data = thinveil.people(20)
-    for attack, settings in {
+    attacks: dict[str, dict[str, Any]] = {
         "dataset": {},
         "column": {"columns": ["age"]},
         "count": {"known": {"age": "30..40"}},
         "membership": {"known": {"age": 30}},
         "uniqueness": {"known": {"age": 30}},
         "attribute": {"known": {"age": 30}},
-    }.items():
+    }
+    for attack, settings in attacks.items():
         costs = {}
         for name in ("plain", "published"):
             verdict = thinveil.audit(data, attack=attack, strategy=name, **settings)
@@ -358,7 +359,7 @@ def test_own_parts_are_not_composed_twice(install: Install) -> None:
     assert claim_named("mine", offset=2.0, post="integer") == claim
     for more in ({"offset": 1.0}, {"post": "binary"}):
         with pytest.raises(UsageError, match="brings its own"):
-            claim_named("mine", **more)  # type: ignore[arg-type]
+            claim_named("mine", **more)
 
 
 # ---- targets

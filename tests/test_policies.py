@@ -178,7 +178,7 @@ def test_the_same_question_gets_the_same_answer_and_is_charged_once(
     batch = stamp(asking(3, repeats), claim, np.array([1.0, 0.5, 0.25]))
     first, drawn = curator.answer(batch), plain.answer(batch)
     cost = Fraction(7, 4) if claim.protected else Fraction(0)
-    assert curator.ledger.events == (Spend(3, cost),)
+    assert list(curator.ledger.events) == [Spend(3, cost)]
     for number in range(3):
         row = first.row(number).tolist()
         assert row == [drawn.row(number)[0]] * len(row)  # the first draw decides
@@ -284,11 +284,11 @@ def test_cells_and_narrowing_ranges_are_the_same() -> None:
     normal = Normal(Extent.of(schema, "unbounded"), 6)
     one = QueryBatch(
         Cells((2, 0), np.array([[1, 5]]), np.array([[3, 9]])),
-        *(np.array([each]) for each in (0, 1, MISSING, 7, 2)),
+        *np.array([[0], [1], [MISSING], [7], [2]]),
     )
     other = QueryBatch(
         Cells((0, 1), np.array([[0, 0], [5, MISSING]]), np.array([[1, 1], [9, 7]])),
-        *(np.array([each]) for each in (1, 2, 1, 3, 2)),
+        *np.array([[1], [2], [1], [3], [2]]),
     )
     assert normal.keys(one).tolist() == normal.keys(other).tolist()
     plain = ([{0: (5, 9), 1: (MISSING, 7), 2: (1, 3)}], 2)
@@ -375,7 +375,7 @@ def test_equal_keys_mean_the_same_question_and_the_other_way_round(
     possible = list(product(*(domain_of(attribute) for attribute in schema)))
     keys = keys_of(normal, *asked)
     assert keys == [keys_of(normal, each)[0] for each in asked]  # batching does not matter
-    meaning = []
+    meaning: list[object] = []
     for boxes, threshold in asked:
         holds = frozenset(row for row in possible if any(inside(row, box) for box in boxes))
         b = min(max(threshold, -1), records)
@@ -429,7 +429,8 @@ def test_a_union_that_falls_to_pieces_keeps_its_boxes_and_stays_quick() -> None:
 @examples(60)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=300), st.integers(1, 60))
 def test_the_table_of_answers_is_a_dictionary(numbers: list[int], step: int) -> None:
-    cache, known = AnswerCache(), {}
+    cache = AnswerCache()
+    known: dict[int, float] = {}
     crowded = np.uint64(2**63)  # all keys want neighbouring slots
     for start in range(0, len(numbers), step):
         part = np.array(numbers[start : start + step], np.uint64)

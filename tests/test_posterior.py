@@ -19,17 +19,19 @@ from thinveil.attacker.engines.posterior.searches import Searches
 from thinveil.attacker.evidence import proofs
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import row_loglik
+from thinveil.attacker.findings import TableFound
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.attacker.terms import Axis
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, claim_named, idp, unprotected
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Answers
+from thinveil.language.queries import Answers, Floats
 from thinveil.language.schema import LIMIT, MISSING, Categories, Grid, Schema
 from worlds import (
     Watched,
     World,
+    as_a,
     attack_with,
     claims,
     column_truth,
@@ -61,21 +63,23 @@ class Dense:
     def lean(self, cut: int, nats: float) -> None:
         self.log += np.where(self.values < cut, nats, 0.0)
 
-    def shares(self) -> np.ndarray:
+    def shares(self) -> Floats:
         mass = np.exp(self.log - self.log.max())
-        return mass / mass.sum()
+        shares: Floats = mass / mass.sum()
+        return shares
 
 
-def spread(ladders: Ladders, row: int, dense: Dense) -> np.ndarray:
+def spread(ladders: Ladders, row: int, dense: Dense) -> Floats:
     """Return the belief of a ladder's row for every single value."""
     edge, mass = ladders._edge[row], ladders._masses(np.array([row]))[0]
-    shares = np.zeros(len(dense.values))
+    shares: Floats = np.zeros(len(dense.values))
     for low, high, each in zip(edge[:-1], edge[1:], mass, strict=True):
         if high > low:
             inside = (dense.values >= low) & (dense.values < high)
             assert inside.sum() == high - low
             shares[inside] += each / (high - low)
-    return shares / shares.sum()
+    shares /= shares.sum()
+    return shares
 
 
 @examples(80)
@@ -84,7 +88,7 @@ def test_ladders_equal_a_dense_belief(data: st.DataObject) -> None:
     many = data.draw(st.integers(1, 4))
     low = np.array([data.draw(st.integers(-5, 5)) for _ in range(many)])
     size = [data.draw(st.integers(2, 12)) for _ in range(many)]
-    ladders = Ladders(low, low + size)
+    ladders = Ladders(low, low + np.array(size))
     dense = [Dense(a, a + b) for a, b in zip(low.tolist(), size, strict=True)]
     for _ in range(data.draw(st.integers(1, 30))):
         rows = np.array(sorted(data.draw(st.sets(st.integers(0, many - 1), min_size=1))))
@@ -494,7 +498,7 @@ def test_a_sample_of_the_bank_table(mechanism: str, k: int, bank: Dataset) -> No
     sample = Dataset(bank.schema, bank.codes[rows])
     verdict = thinveil.audit(sample, mechanism=mechanism, k=k, seed=k)
     assert verdict.run.ending == "complete"
-    found = verdict.run.found
+    found = as_a(TableFound, verdict.run.found)
     truth = table_truth(sample, found.columns, found.widths)
     rebuilt = Multiset(
         {tuple(row): int(c) for row, c in zip(found.codes.tolist(), found.counts, strict=True)}

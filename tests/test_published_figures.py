@@ -11,12 +11,13 @@ import pytest
 
 import thinveil
 from thinveil.attacker.engines.coroutines import Coroutines
+from thinveil.attacker.findings import TableFound
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules, axes_of
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Claim, idp, unprotected
-from worlds import attack_with, shell
+from worlds import as_a, attack_with, shell, sure
 
 ORDER = (
     "y", "default", "housing", "loan", "marital", "contact", "poutcome", "education", "job",
@@ -75,7 +76,7 @@ def test_the_whole_table_without_protection(bank: Dataset) -> None:
 def test_an_order_that_the_attacker_can_know(bank: Dataset) -> None:
     """Domain sizes are public. With ties as in the published order it takes 5,887,110."""
     schema = bank.schema
-    order = sorted(ORDER, key=lambda name: schema[schema.column(name)].size)
+    order = sorted(ORDER, key=lambda name: sure(schema[schema.column(name)].size))
     verdict = thinveil.audit(bank, strategy="published", order=order)
     assert verdict.run.meter.queries == 5_887_110
     assert verdict.score is not None
@@ -84,7 +85,8 @@ def test_an_order_that_the_attacker_can_know(bank: Dataset) -> None:
 
 def test_the_default_order_breaks_ties_as_the_schema_stands(bank: Dataset) -> None:
     verdict = thinveil.audit(bank, strategy="published")
-    names = [bank.schema[column].name for column in verdict.run.found.columns]
+    found = as_a(TableFound, verdict.run.found)
+    names = [bank.schema[column].name for column in found.columns]
     assert names[:4] == ["default", "housing", "loan", "y"]
     assert verdict.run.meter.queries == 5_887_933
     assert verdict.score is not None

@@ -35,6 +35,7 @@ VOLATILE = {
     "transcripts_sha256",
 }  # fmt: skip
 """What differs between machines and moments, and says nothing about the run."""
+WORSE: list[Any] = [None, -1, 0, 10**30, 1.5, float("nan"), "x", [], {}, True, "gone"]
 KEPT = {
     "records", "records_recovered", "queries", "questions", "rounds", "epsilon_claimed", "exact",
     "seconds", "mechanism", "k", "universe", "strategy", "attack", "attributes", "verdict",
@@ -114,7 +115,7 @@ def test_a_damaged_file_is_one_error_or_still_a_page():
         inside = damaged
         for each in way:
             inside = inside[each]
-        worse = rng.choice([None, -1, 0, 10**30, 1.5, float("nan"), "x", [], {}, True, "gone"])
+        worse: Any = rng.choice(WORSE)
         if worse == "gone":
             del inside[last]
         else:

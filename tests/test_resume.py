@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import thinveil
+from thinveil.attacker.findings import TableFound
 from thinveil.auditing.targets import fingerprint
 from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
@@ -22,7 +23,7 @@ from thinveil.language.claims import claim_named
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from thinveil.verdicts.verdict import Verdict
-from worlds import Watched, table_truth
+from worlds import Watched, as_a, sure, table_truth
 
 SCHEMA = Schema((Categories("c", ("a", "b", "c")), Grid("x", lower=-5, upper=40, missing=True)))
 DATA = Dataset(
@@ -65,7 +66,7 @@ class Breaking(Watched):
         self.log, self.stop, self.after = log, stop, after
 
     def answer(self, batch: QueryBatch) -> Answers:
-        run, number = batch.key
+        run, number = sure(batch.key)
         assert number not in self.log.heard, "an answered batch was sent again"
         assert self.log.digests.setdefault(number, batch.digest()) == batch.digest()
         self.log.sent.append((run, number))
@@ -91,7 +92,7 @@ def heard_of(kind: str) -> tuple[Verdict, Log]:
 
 def assert_same(verdict: Verdict, whole: Verdict) -> None:
     assert verdict.run.ending == "complete"
-    found, expected = verdict.run.found, whole.run.found
+    found, expected = (as_a(TableFound, each.run.found) for each in (verdict, whole))
     assert found.codes.tolist() == expected.codes.tolist()
     assert found.counts.tolist() == expected.counts.tolist()
     rebuilt = {tuple(row): n for row, n in zip(found.codes.tolist(), found.counts, strict=True)}
@@ -369,7 +370,7 @@ def test_a_target_that_dies_leaves_a_transcript_to_resume(
 
     class Dying(Watched):
         def answer(self, batch: QueryBatch) -> Answers:
-            if batch.key[1] == 4:
+            if sure(batch.key)[1] == 4:
                 raise error
             return super().answer(batch)
 
@@ -423,7 +424,7 @@ def test_a_transcript_in_memory_and_in_a_file_are_the_same(tmp_path: Path) -> No
     filed.close()
     assert (tmp_path / "kept").read_bytes() == (tmp_path / "filed").read_bytes()
     again = Transcript.resume(tmp_path / "kept")
-    assert again.replay(1, bytes(16)).tolist() == [0.5, 1.0]
-    assert again.replay(2, bytes(16)).tolist() == [0.5, 1.0]
+    assert sure(again.replay(1, bytes(16))).tolist() == [0.5, 1.0]
+    assert sure(again.replay(2, bytes(16))).tolist() == [0.5, 1.0]
     assert again.replay(3, bytes(16)) is None
     again.close()

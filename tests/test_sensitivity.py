@@ -18,7 +18,7 @@ from thinveil.language.claims import KLocal, idp, unprotected
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import batch_of
-from thinveil.language.schema import INFINITE, LOWEST, MISSING, Categories, Grid, Schema
+from thinveil.language.schema import INFINITE, LOWEST, MISSING, Attribute, Categories, Grid, Schema
 from worlds import domain_of, inside, one_column, ranges
 
 Record = tuple[int, ...]
@@ -73,7 +73,7 @@ def cases(draw: st.DrawFn) -> tuple[Dataset, int, str, list[Record], list[tuple[
     k = draw(st.integers(1, 3))
     universe = draw(st.sampled_from(["unbounded", "bounded"]))
     most = {1: 40, 2: 9, 3: 6}[k]  # enumeration grows fast with k
-    schema = []
+    schema: list[Attribute] = []
     for place in range(draw(st.integers(1, 2))):
         missing = draw(st.booleans())
         if universe == "unbounded":

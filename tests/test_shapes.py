@@ -10,6 +10,7 @@ import pytest
 
 import thinveil
 from thinveil.attacker.engines.decisions import alike
+from thinveil.attacker.findings import ColumnsFound, PeopleFound
 from thinveil.attacker.strategies import STRATEGIES, strategy_for
 from thinveil.errors import UsageError
 from thinveil.language.claims import Bootstrap, Claim, Global, KLocal
@@ -17,6 +18,7 @@ from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING
 from thinveil.language.shapes import Shape, holds, seen, shape_of
 from thinveil.verdicts.judging.bounds import bits_an_answer
+from worlds import as_a
 
 # ---- shapes
 
@@ -220,7 +222,7 @@ def test_all_attacks_on_a_law_of_its_own() -> None:
     (person,) = told("uniqueness", known=known, present=True)
     assert person["unique"] == (len(matching) == 1)
     verdict = thinveil.audit(curator(), truth=data, attack="attribute", known=known)
-    found = verdict.run.found
+    found = as_a(PeopleFound, verdict.run.found)
     rows = [place for place, row in enumerate(data.rows()) if row in matching]
     assert len(found.people[0].values) == len(names) - 2
     for each in found.people[0].values:
@@ -229,7 +231,7 @@ def test_all_attacks_on_a_law_of_its_own() -> None:
     column = names[2]
     verdict = thinveil.audit(curator(), truth=data, attack="column", columns=column)
     codes, counts = np.unique(data.codes[:, 2], return_counts=True)
-    assert verdict.run.found.columns[0].values == list(
+    assert as_a(ColumnsFound, verdict.run.found).columns[0].values == list(
         zip(codes.tolist(), counts.tolist(), strict=True)
     )
 

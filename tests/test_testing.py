@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,9 +90,11 @@ class Broken:
     ("silence", "is silent and does not say so"), ("overlap", "overlaps itself"),
 ])  # fmt: skip
 def test_broken_laws_fail_with_clear_words(what, said):
-    check_law(Broken("nothing"))
+    whole: Any = Broken("nothing")
+    broken: Any = Broken(what)
+    check_law(whole)
     with pytest.raises(AssertionError, match=said):
-        check_law(Broken(what))
+        check_law(broken)
 
 
 @dataclass(frozen=True)
@@ -129,9 +132,8 @@ class Foreign:
 
     def __init__(self, fault):
         self._curator = thinveil.Curator(thinveil.people(9), thinveil.idp())
-        self.facts, self.fault = self._curator.facts, fault
-        if fault == "facts":
-            self.facts = None
+        self.facts: Any = None if fault == "facts" else self._curator.facts
+        self.fault = fault
 
     def answer(self, batch):
         if self.fault == "repeats":

@@ -24,7 +24,7 @@ from thinveil.paper.theory.definitions import (
     satisfies_original,
     worst_loss,
 )
-from thinveil.paper.theory.functions import Count, Histogram, Median, Threshold, Total
+from thinveil.paper.theory.functions import Count, Function, Histogram, Median, Threshold, Total
 from thinveil.paper.theory.laplace import KLaplace, Noisy, cauchy_loss, laplace, laplace_loss
 from thinveil.paper.theory.losses import INFINITE, NOTHING, Loss, bound
 from thinveil.paper.theory.mechanisms import (
@@ -301,7 +301,7 @@ def test_no_noise_beside_noise_is_an_infinite_loss() -> None:
         assert loss((1,), Fraction(1), (1,), Fraction(0)) == INFINITE
 
 
-FUNCTIONS = [Count(positive), Total(0, 2), Median(0, 2), Histogram((0, 1, 2))]
+FUNCTIONS: list[Function] = [Count(positive), Total(0, 2), Median(0, 2), Histogram((0, 1, 2))]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

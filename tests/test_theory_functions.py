@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
 from thinveil.errors import EpsilonError, UsageError
 from thinveil.language.claims import Bootstrap, Global, KLocal, Smooth, idp
+from thinveil.language.queries import Codes
 from thinveil.paper.theory.functions import (
     Count,
     Function,
@@ -113,7 +115,8 @@ def tables(draw: st.DrawFn) -> tuple[World, tuple[int, ...], int]:
 
 
 def functions_of(world: World) -> list[Function]:
-    low, high = min(world.domain), max(world.domain)
+    domain: Any = world.domain  # of numbers
+    low, high = min(domain), max(domain)
     made: list[Function] = [
         TableSize(),
         Total(low, high),
@@ -124,12 +127,13 @@ def functions_of(world: World) -> list[Function]:
         else Histogram(("low",), lambda _: "low"),
     ]
     for cut in (low, low + 1, high + 1):
-        varies = len({value < cut for value in world.domain}) == 2
-        made.append(Count(lambda value, cut=cut: value < cut, varies))
-        made += [
-            Threshold(lambda value, cut=cut: value < cut, b, varies)
-            for b in range(-2, world.size + 2)
-        ]
+        varies = len({value < cut for value in domain}) == 2
+
+        def below(value: Any, cut: int = cut) -> bool:
+            return bool(value < cut)
+
+        made.append(Count(below, varies))
+        made += [Threshold(below, b, varies) for b in range(-2, world.size + 2)]
     return made
 
 
@@ -243,8 +247,14 @@ def test_the_distance_of_answers_is_the_l1_norm_and_exact() -> None:
 # ---- the fast code
 
 
-def shape(count: int, b: int) -> tuple[np.ndarray, np.ndarray]:
+def shape(count: Any, b: int) -> tuple[Codes, Codes]:
     return np.array([count]), np.array([b])
+
+
+def data_sets(world: World) -> list[Any]:
+    """Return the data sets of a world, each once whatever its order."""
+    every: Any = world
+    return sorted({tuple(sorted(data)) for data in every})
 
 
 WORLDS = [World((0, 1), 1), World((0, 1), 4), World((0, 1), 6), World((0, 1, 2), 4)]
@@ -261,7 +271,7 @@ def test_claims_state_the_enumerated_k_local_sensitivity(world: World, name: str
     predicate, n = PREDICATES[name], world.size
     constant = np.array([name != "varies"])
     for k in range(1, n + 1):
-        for data, b in product(sorted({tuple(sorted(d)) for d in world}), range(-2, n + 2)):
+        for data, b in product(data_sets(world), range(-2, n + 2)):
             query = Threshold(predicate, b)
             truth = k_local_sensitivity(world, query, data, k)
             count = sum(map(predicate, data))
@@ -284,7 +294,7 @@ def test_bootstrap_global_and_smooth_sensitivities_of_the_attack_query(world: Wo
         query = Threshold(PREDICATES["varies"], b)
         reachable = 0 <= b < n
         assert global_sensitivity(world, query) == reachable
-        for data in sorted({tuple(sorted(d)) for d in world}):
+        for data in data_sets(world):
             (c,) = Count(PREDICATES["varies"])(data)
             some = 0 < c < n
             formula = math.exp(-BETA * max(b - c, c - b - 1, 0)) if reachable else 0.0

@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from fractions import Fraction
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def chapters() -> dict[str, Chapter]:
     return {chapter.name: chapter for chapter in tour(Setting.of(records=5, domain=3, k=2))}
 
 
-def column(chapter: Chapter, heading: str) -> list:
+def column(chapter: Chapter, heading: str) -> list[Any]:
     return [row[chapter.headings.index(heading)] for row in chapter.rows]
 
 

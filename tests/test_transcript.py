@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import tempfile
 import tracemalloc
 import zlib
 from pathlib import Path
@@ -37,7 +38,7 @@ def filled(path: Path | None, batches: list[np.ndarray]) -> Transcript:
 
 def replayed(path: Path) -> list[list[float]]:
     kept = Transcript.resume(path)
-    values = []
+    values: list[list[float]] = []
     while (answers := kept.replay(len(values) + 1, DIGEST)) is not None:
         values.append(answers.tolist())
     kept.close()
@@ -221,6 +222,6 @@ def test_no_room_for_a_temporary_file_is_said(monkeypatch: pytest.MonkeyPatch) -
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "_IN_MEMORY", 10)
-    monkeypatch.setattr(module.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(TranscriptError, match="No space left on device; name a transcript"):
         filled(None, [np.zeros(30)])

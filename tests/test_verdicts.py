@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,6 +25,7 @@ from thinveil.verdicts.judging.intervals import epsilon_at_least
 from thinveil.verdicts.names import sense_of
 from thinveil.verdicts.trials import coins, membership_trials, possible_targets
 from thinveil.verdicts.typed import to_json
+from worlds import sure
 
 DATA = people(80)
 LEAKING = ("unprotected", "idp", "idp-binary", "idp-integer", "idp-noisy", "bdp")
@@ -45,7 +47,7 @@ def test_trials_tell_who_was_replaced_whatever_the_mechanism(mechanism):
     assert found.epsilon_at_least == found.ceiling > 1
     assert found.baseline.epsilon_at_least == 0
     if mechanism != "unprotected":
-        assert found.epsilon_claimed < 1e-5
+        assert sure(found.epsilon_claimed) < 1e-5
         assert f"in the sense of {found.sense}; in the sense of differential" in found.sentence()
 
 
@@ -62,7 +64,7 @@ def test_honest_mechanisms_show_no_difference_and_the_sentence_says_no_more(mech
 
 def test_what_an_honest_mechanism_claims_is_never_passed():
     found = trial(DATA, mechanism="dp-laplace", trials=80, epsilon_per_query=2, confidence=0.9)
-    assert 0 < found.epsilon_at_least <= found.epsilon_claimed
+    assert 0 < found.epsilon_at_least <= sure(found.epsilon_claimed)
 
 
 def test_the_bound_stands_beside_the_claim_and_refutes_nothing():
@@ -170,11 +172,11 @@ def test_a_trial_needs_the_table_itself():
     with pytest.raises(UsageError, match="trials need the table"):
         audit(curator, trials=10)
     verdict = audit(curator, truth=DATA, trials=10)
-    assert verdict.membership.trials == 10
-    assert "the target itself was not asked" in verdict.membership.sentence()
+    assert sure(verdict.membership).trials == 10
+    assert "the target itself was not asked" in sure(verdict.membership).sentence()
     assert "the target itself was not asked" in verdict.to_plain()["membership"]["targets"]
     alone = audit(Curator(DATA, claim_named("idp")), truth=DATA, attack="membership", trials=10)
-    assert (alone.run.meter.queries, alone.membership.queries) == (0, 10)
+    assert (alone.run.meter.queries, sure(alone.membership).queries) == (0, 10)
     assert "not asked" not in trial(DATA, trials=10).sentence()
 
 
@@ -192,14 +194,14 @@ def test_trials_in_which_nothing_was_asked_say_so(limits):
     verdict = audit(DATA, attack="membership", trials=20, mechanism="idp-noisy", **limits)
     assert verdict.exit_code == 3
     assert verdict.sentence().startswith("Nothing was asked in 20 trials of membership: ")
-    assert verdict.membership.to_plain()["reason"]
+    assert sure(verdict.membership).to_plain()["reason"]
 
 
 def test_whoever_named_the_people_does_not_beat_saying_yes_to_all():
     whole = [dict(zip(DATA.schema.names, row, strict=True)) for row in DATA.rows()]
-    shares = audit(DATA, attack="membership", known=whole).accuracy.whole
+    shares = sure(audit(DATA, attack="membership", known=whole).accuracy).whole
     assert (shares.right, shares.nothing, shares.marginals) == (80, 80, 80)
-    one = audit(DATA, attack="membership", known=whole[0]).accuracy.whole
+    one = sure(audit(DATA, attack="membership", known=whole[0]).accuracy).whole
     assert (one.right, one.nothing) == (1, 0.5)
 
 
@@ -275,12 +277,13 @@ def test_inference_is_what_looking_at_each_person_gives(data):
 
 
 def test_knowing_the_marginals_does_not_rebuild_records():
-    judged = audit(DATA).accuracy
-    assert judged.whole.marginals < judged.whole.right == DATA.records
+    judged = sure(audit(DATA).accuracy)
+    assert sure(judged.whole.marginals) < judged.whole.right == DATA.records
     for each in judged.attributes:
-        assert each.column.marginals == each.column.of  # he was told the column
-        assert each.inferred.share == each.inferred.possible_share
-        assert each.inferred.share >= each.inferred.marginals_share
+        column, inferred = sure(each.column), sure(each.inferred)
+        assert column.marginals == column.of  # he was told the column
+        assert inferred.share == inferred.possible_share
+        assert inferred.share >= sure(inferred.marginals_share)
 
 
 # Where a result comes from
@@ -299,7 +302,7 @@ def test_the_hash_of_the_answers_depends_on_the_noise_and_on_nothing_else(tmp_pa
 
     path = tmp_path / "run.transcript"
     assert audit(DATA, seed=4, transcript=path, observer=stop).exit_code == 3
-    assert audit(DATA, resume=path).provenance.transcript == whole
+    assert sure(audit(DATA, resume=path).provenance).transcript == whole
 
 
 def test_results_say_versions_options_and_the_command(capsys):
@@ -312,7 +315,7 @@ def test_results_say_versions_options_and_the_command(capsys):
     assert re.fullmatch("[0-9a-f]{64}", made["transcript_sha256"])
     assert made["numpy"] == np.__version__
     assert result["membership"]["trials"] == 20
-    assert audit(DATA).provenance.command is None
+    assert sure(audit(DATA).provenance).command is None
     printed = capsys.readouterr().out
     assert made["transcript_sha256"][:16] in printed
     assert "said to be in the table" in printed
@@ -323,10 +326,8 @@ def test_passwords_are_not_part_of_a_result():
     assert code != 0
     from thinveil.commands.common import command_line
 
-    class Context:
-        obj = ("audit", "postgresql://ann:secret@host/x", "--known", "job=nurse")
-
-    said = command_line(Context())
+    words = ("audit", "postgresql://ann:secret@host/x", "--known", "job=nurse")
+    said = command_line(click.Context(click.Command("audit"), obj=words))
     assert "secret" not in said
     assert "postgresql://ann" in said
 
@@ -349,23 +350,24 @@ def test_the_trace_grows_from_nothing_to_what_was_found():
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_the_staircase_shows_noise_around_the_count_and_nowhere_else(k):
-    drawn = audit(DATA, k=k, exhibits=True).staircase
+    drawn = sure(audit(DATA, k=k, exhibits=True).staircase)
     attribute, _, value = drawn.predicate.partition(" = ")
     column = [str(row[DATA.schema.names.index(attribute)]) for row in DATA.rows()]
-    assert column.count(value) == drawn.count
+    count = sure(drawn.count)
+    assert column.count(value) == count
     plain = to_json(drawn)
     for point in plain["points"]:
-        noisy = drawn.count - k <= point["threshold"] < drawn.count + k
+        noisy = count - k <= point["threshold"] < count + k
         assert point["kind"] == ("noise" if noisy else "exact")
         if not noisy:
-            assert point["answers"] == [float(drawn.count > point["threshold"])]
+            assert point["answers"] == [float(count > point["threshold"])]
     assert plain["queries"] == len(plain["points"])
     assert plain["epsilon_claimed"] == pytest.approx(1e-10 * plain["queries"])
 
 
 def test_staircases_of_other_mechanisms():
     assert audit(DATA, mechanism="bdp", exhibits=True).staircase is None
-    honest = audit(DATA, mechanism="dp-laplace", most_repeats=64, exhibits=True).staircase
+    honest = sure(audit(DATA, mechanism="dp-laplace", most_repeats=64, exhibits=True).staircase)
     assert honest.count is None
     assert {each["kind"] for each in to_json(honest)["points"]} == {"noise"}
     noisy = to_json(audit(DATA, mechanism="idp-noisy", exhibits=True).staircase)

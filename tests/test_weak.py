@@ -16,11 +16,11 @@ from thinveil.auditing.driver import run
 from thinveil.auditing.schedule import Fixed
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.language.claims import claim_named
+from thinveil.language.claims import Universe, claim_named
 from thinveil.language.compiling import compiled
 from thinveil.language.policies import Policies
 from thinveil.language.queries import About, Cells
-from thinveil.language.schema import MISSING, Categories, Grid, Schema
+from thinveil.language.schema import MISSING, Attribute, Categories, Grid, Schema
 from worlds import Watched, shell, wished
 
 TINY = Fixed(Fraction(1, 10**10))
@@ -30,7 +30,8 @@ THRIFT = Thrift(states=16, windows=8, plain=not compiled())
 
 def a_table(rng, k):
     n = int(rng.integers(2 * k, 2 * k + 60))
-    columns, attributes = [], []
+    columns = []
+    attributes: list[Attribute] = []
     for number in range(int(rng.integers(1, 4))):
         missing = bool(rng.random() < 0.3)
         size = int(rng.choice([1, 2, 3, 17, 200, 100_000]))
@@ -90,7 +91,7 @@ def test_recovers_random_tables(mechanism, thrift):
         k = int(rng.integers(1, 4))
         data = a_table(rng, k)
         bounded = all(attribute.lower is not None for attribute in data.schema)
-        universe = "bounded" if bounded and seed % 2 else "unbounded"
+        universe: Universe = "bounded" if bounded and seed % 2 else "unbounded"
         curator = Curator(data, claim_named(mechanism, k, universe), seed=seed)
         care = Care()
         attack = wished(weak.table, curator.facts, care, thrift=thrift)

@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import thinveil
 from thinveil.errors import FieldError, QueryError, TooLarge, UsageError
-from thinveil.language.claims import MECHANISMS, POSTS, claim_named
+from thinveil.language.claims import MECHANISMS, POSTS, KLocal, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import Policies
 from thinveil.language.queries import WHOLE, Cells, QueryBatch, batch_of
@@ -20,7 +21,7 @@ from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.facts import facts_from_plain, facts_to_plain
 from thinveil.language.wire.json import Asked, Limits, Reply, content_digest
-from worlds import attributes, boxes_of, schemas
+from worlds import as_a, attributes, boxes_of, schemas
 
 pa = pytest.importorskip("pyarrow")
 
@@ -158,11 +159,15 @@ def test_people_can_write_a_batch():
         [{}],
     ]
     assert batch.threshold.tolist() == [5, 0, LIMIT, -LIMIT]
-    assert batch.repeats.tolist() == [1, 3, 1, 1]
-    assert batch.epsilon.tolist() == [0.5, 0.5, 1, 0.5]
+    assert as_a(np.ndarray, batch.repeats).tolist() == [1, 3, 1, 1]
+    assert as_a(np.ndarray, batch.epsilon).tolist() == [0.5, 0.5, 1, 0.5]
 
 
 QUESTION = {"boxes": [{"age": [30, 40]}], "more_than": 5}
+SPANS: tuple[Any, ...] = (
+    3, "all", [1], [1, 2, 3], [1.5, 2], ["1", 2], [2**63, None], [[], {}],
+)  # fmt: skip
+"""What no range is."""
 
 
 def written(**changes):
@@ -221,7 +226,7 @@ def written(**changes):
                 written(questions=[{**QUESTION, "boxes": [{"age": span}]}]),
                 "questions[0].boxes[0], attribute 0",
             )
-            for span in (3, "all", [1], [1, 2, 3], [1.5, 2], ["1", 2], [2**63, None], [[], {}])
+            for span in SPANS
         ),
     ],
 )
@@ -443,7 +448,7 @@ def test_facts_that_are_none_are_refused(change):
 
 
 def test_a_claim_that_nobody_else_knows_cannot_travel():
-    class Own(type(thinveil.idp().sensitivity)):
+    class Own(KLocal):
         pass
 
     facts = PublicFacts(9, SCHEMA, replace(thinveil.idp(), sensitivity=Own(2)))

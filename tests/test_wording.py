@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,11 +104,11 @@ COMPOSED = [
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), spread=st.sampled_from([30, 400, 3000]))
 def test_what_is_found_to_be_empty_is_empty(
-    name: str, more: dict[str, object], seed: int, spread: int
+    name: str, more: dict[str, Any], seed: int, spread: int
 ) -> None:
     rng = np.random.default_rng(seed)
     data = table_with(rng.integers(0, spread, 40), 3000)
-    claim = claim_named(name, universe="bounded", **more)  # type: ignore[arg-type]
+    claim = claim_named(name, universe="bounded", **more)
     curator = Curator(data, claim, seed=seed, policies=CACHE)
     ended = run(find_empty(curator.facts, Care()), curator, Fixed(EPSILON))
     if ended.ending == "complete":
@@ -118,7 +120,7 @@ def test_what_is_found_to_be_empty_is_empty(
 
 
 @pytest.mark.parametrize(("name", "more"), COMPOSED, ids=str)
-def test_a_cache_in_a_bounded_universe_does_not_help(name: str, more: dict[str, object]) -> None:
+def test_a_cache_in_a_bounded_universe_does_not_help(name: str, more: dict[str, Any]) -> None:
     values = np.random.default_rng(3).integers(0, 900, 12)
     data = table_with(np.repeat(values, 2), 4000)
     verdict = thinveil.audit(data, mechanism=name, universe="bounded", cache=True, **more)

@@ -313,7 +313,7 @@ Box = Mapping[int, Range]
 
 def batch_of(
     questions: Iterable[tuple[Sequence[Box], int]],
-    repeats: int | Sequence[int] = 1,
+    repeats: int | Sequence[int] | Codes = 1,
     about: About = _NOTHING,
 ) -> QueryBatch:
     """Build a batch from boxes written as {column: (low, high)}, for any shape of question.
