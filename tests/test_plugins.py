@@ -562,7 +562,7 @@ def test_the_page_on_plug_ins_runs(
     install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blocks = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
-    module, law, target, strategy, usage, suites = blocks
+    module, law, _, target, strategy, usage, suites = blocks
     points = tomllib.loads(re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)[0])
     named = points["project"]["entry-points"]
     install(
