@@ -2,7 +2,7 @@
 
 The curator draws from a claim, the attacker computes likelihoods from the very same object;
 neither needs the other. Sensitivities are those of the threshold query "is c > b?" (the zones of
-docs/mechanisms.md).
+docs/mechanisms/idp.md).
 """
 
 from __future__ import annotations
