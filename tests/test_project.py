@@ -5,6 +5,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,14 @@ def test_every_error_is_in_the_tree():
     for name, value in vars(errors).items():
         if isinstance(value, type) and issubclass(value, ThinveilError):
             assert name in errors.__doc__
+
+
+def test_types_are_strict_in_all_but_tests():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]
+    strict = next(each["module"] for each in settings["overrides"] if "bench.*" in each["module"])
+    for folder in (".", "docs", "tests", "tools"):
+        for path in (ROOT / folder).glob("*.py"):
+            assert path.name.startswith("test_") or path.stem in strict, path
 
 
 def test_ci_runs_the_commands_as_the_readme_prints_them():
