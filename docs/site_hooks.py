@@ -27,7 +27,8 @@ def _recorded() -> dict[str, bytes]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page, and its pictures, for each notebook; all modules; the lab without an install."""
     house = runpy.run_path(str(Path(config.config_file_path).parent / "tools" / "house.py"))
-    files.append(File.generated(config, "house.md", content=house["house"]()))
+    listed = f"---\nhide: [toc]\n---\n\n{house['house']()}"  # its lines are long
+    files.append(File.generated(config, "house.md", content=listed))
     for name, content in _recorded().items():
         files.append(File.generated(config, f"lab/{name}", content=content))
     for notebook in [each for each in files if each.src_uri.endswith(".ipynb")]:

@@ -246,7 +246,6 @@ LOADS = re.compile(
 )
 
 
-@pytest.mark.docs
 @pytest.mark.browser
 def test_the_site_loads_nothing_from_elsewhere(tmp_path: Path):
     """Built strictly: a broken link, or a page without a place, is an error. Opened from disk."""
