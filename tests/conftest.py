@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,8 +24,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thinveil"))
 FIRST = ("test_spark.py", "test_docs.py", "test_lab.py", "test_postgres.py", "test_compare.py")
 """Modules that build something costly for all their tests, such as a Spark session."""
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank-full.csv"
-
-
 LONG = ("nightly", "soak")
 """Marks of tests of which `--part` runs a part."""
 
@@ -37,6 +36,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of the tests marked nightly or soak, run one in N, drawn by --seed",
     )  # fmt: skip
     group.addoption("--seed", default="0", metavar="TEXT", help="which part; any text")
+    group.addoption(
+        "--no-skips", action="store_true", help="a test that skips is an error, as in .ci/run"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn skips into errors where everything must run."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("no_skips"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} must run here, and skips: {call.excinfo}"
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -24,9 +24,15 @@ DOCS = (ROOT / "docs" / "foreign.md").read_text("utf-8")
 OPENDP = pytest.mark.skipif(
     importlib.util.find_spec("opendp") is None, reason="opendp is not installed"
 )
-DIFFPRIVLIB = pytest.mark.skipif(
-    importlib.util.find_spec("diffprivlib") is None, reason="diffprivlib is not installed"
-)
+
+
+def diffprivlib(test: Any) -> Any:
+    """Mark a test that needs diffprivlib."""
+    missing = importlib.util.find_spec("diffprivlib") is None
+    skip = pytest.mark.skipif(missing, reason="diffprivlib is not installed")
+    return pytest.mark.foreign(skip(test))
+
+
 SCHEMA = thinveil.Schema(
     (thinveil.Grid("age", lower=0, upper=15), thinveil.Categories("job", ("a", "b", "c")))
 )
@@ -102,7 +108,7 @@ def test_the_whole_table_comes_back_through_opendp() -> None:
 # ---- diffprivlib's mean without bounds
 
 
-@DIFFPRIVLIB
+@diffprivlib
 @pytest.mark.parametrize("c", [0, 1, 3, 8])
 def test_the_law_of_a_mean_without_bounds(c: int) -> None:
     """0 with probability exp(-c eps) / 2 and 1 with exp(-(n - c) eps) / 2, unless none or all."""
@@ -123,7 +129,7 @@ def test_the_law_of_a_mean_without_bounds(c: int) -> None:
         assert abs(share - expected) < 5 * np.sqrt(0.25 / many)
 
 
-@DIFFPRIVLIB
+@diffprivlib
 def test_each_answer_is_a_call_and_each_call_warns() -> None:
     from thinveil_foreign.means import Means
 
@@ -145,7 +151,7 @@ def test_each_answer_is_a_call_and_each_call_warns() -> None:
         target.answer(of_low_ages([(3, 8)]).stamped(RUN, 1e-9))
 
 
-@DIFFPRIVLIB
+@diffprivlib
 def test_unions_and_repeats_are_answered() -> None:
     from thinveil_foreign.means import Means
 
@@ -158,7 +164,7 @@ def test_unions_and_repeats_are_answered() -> None:
     assert 0 < values[3:].sum() < 60
 
 
-@DIFFPRIVLIB
+@diffprivlib
 @pytest.mark.parametrize("strategy", ["adaptive", "thrifty"])
 def test_the_distinct_records_come_back_through_diffprivlib(strategy: str) -> None:
     from thinveil_foreign.means import Means
@@ -178,7 +184,7 @@ def test_the_distinct_records_come_back_through_diffprivlib(strategy: str) -> No
 
 
 @OPENDP
-@DIFFPRIVLIB
+@diffprivlib
 def test_the_installed_targets_are_audited_from_the_command_line(tmp_path: Path) -> None:
     folder = tmp_path / "installed"
     subprocess.run(

@@ -354,6 +354,7 @@ def test_pandas_alike(table: Write) -> None:
     same(load(frame), load(table(CSV)))
 
 
+@pytest.mark.foreign
 def test_polars_alike(table: Write) -> None:
     pytest.importorskip("pyarrow")
     pl = pytest.importorskip("polars")

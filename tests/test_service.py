@@ -366,6 +366,7 @@ def test_the_json_in_the_docs_is_what_a_service_says(tmp_path):
     assert {**given, "answers": reply["answers"]} == reply
 
 
+@pytest.mark.foreign
 def test_generated_requests_get_documented_replies(tmp_path):
     pytest.importorskip("schemathesis")
     settings = Settings(rate=1e9)

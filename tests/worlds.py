@@ -12,6 +12,7 @@ from itertools import combinations, pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,21 @@ class Draw(Protocol):
     """What draws an example: the argument of a composite strategy, or `data.draw`."""
 
     def __call__(self, strategy: st.SearchStrategy[_T], /) -> _T: ...
+
+
+def sweep(cases: Iterable[Any], every: int) -> list[Any]:
+    """Return cases for `parametrize` of which each `every`-th is always run.
+
+    The others keep watch at night (marked nightly), and a part of them with each commit.
+    """
+    return [
+        each if place % every == 0 else pytest.param(*_values(each), marks=pytest.mark.nightly)
+        for place, each in enumerate(cases)
+    ]
+
+
+def _values(case: Any) -> tuple[Any, ...]:
+    return case if isinstance(case, tuple) else (case,)
 
 
 @dataclass(frozen=True)
