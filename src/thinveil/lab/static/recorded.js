@@ -26,7 +26,7 @@ export class Recorded {
     return this.list;
   }
 
-  async table(name) { return (await this.load(this.list.mechanisms[0].file))[0].table; }
+  async table() { return (await this.load(this.list.mechanisms[0].file))[0].table; }
 
   /** Play a run that somebody saved in the live page. */
   async open(file) {

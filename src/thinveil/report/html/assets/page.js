@@ -40,7 +40,7 @@
   const watch = new ResizeObserver((changes) => {
     for (const { target } of changes) {
       const hint = target.previousElementSibling;
-      if (hint && hint.matches(".more")) hint.hidden = target.scrollWidth <= target.clientWidth + 1;
+      if (hint?.matches(".more")) hint.hidden = target.scrollWidth <= target.clientWidth + 1;
     }
   });
   for (const each of document.querySelectorAll(".wide")) watch.observe(each);
