@@ -53,6 +53,15 @@ def test_the_readme_is_one_page():
     assert README.count("![") == 1
 
 
+def test_the_pages_stay_within_their_words():
+    # Each later issue may add 2,000 words, and says so here.
+    words = {
+        str(page.relative_to(DOCS)): len(page.read_text("utf-8").split())
+        for page in DOCS.rglob("*.md")
+    }
+    assert sum(words.values()) <= 28_000, sorted(words.items(), key=lambda each: -each[1])[:5]
+
+
 ROLES = ("I hold a table", "I teach", "I research", "I build a mechanism", "I have to decide")
 
 
