@@ -22,6 +22,7 @@ from hypothesis import given
 import thinveil
 from thinveil.attacker.attacks import learned_table as adaptive
 from thinveil.attacker.engines.unions import BOXES, Thrift
+from thinveil.attacker.findings import TableFound
 from thinveil.attacker.strategies import STRATEGIES
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
@@ -34,6 +35,7 @@ from thinveil.verdicts.verdict import Verdict
 from worlds import (
     Watched,
     World,
+    as_a,
     attack_with,
     boxes_of,
     examples,
@@ -475,7 +477,7 @@ def test_attributes_that_tell_least_come_first(thrift: Any) -> None:
     assert all(told[a] <= told[b] + 1e-9 for a, b in pairwise(rest))
     names = data.schema.names
     verdict = thinveil.audit(data, order=(names[4], names[1]))
-    assert verdict.run.found.columns[:2] == (4, 1)  # type: ignore[union-attr]
+    assert as_a(TableFound, verdict.run.found).columns[:2] == (4, 1)
 
 
 # ---- unions

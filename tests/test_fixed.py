@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -28,9 +30,9 @@ DATA = thinveil.people(40)
 SCHEMA = Schema((Grid("x", lower=0, upper=9),))
 
 
-def tally(mechanism: str, **care: object) -> FixedTally:
+def tally(mechanism: str, **care: Any) -> FixedTally:
     facts = PublicFacts(100, SCHEMA, claim_named(mechanism))
-    made = settling(facts, Care(**care))  # type: ignore[arg-type]
+    made = settling(facts, Care(**care))
     assert isinstance(made, FixedTally)
     return made
 

@@ -157,9 +157,9 @@ def test_no_permission(table: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         {"encoding": "a\0b"},
     ],
 )
-def test_bad_options(table: Write, options: dict[str, str]) -> None:
+def test_bad_options(table: Write, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        load(table("a,b\n1,2\n"), **options)  # type: ignore[arg-type]
+        load(table("a,b\n1,2\n"), **options)
 
 
 @pytest.mark.parametrize("source", [3, None, [[1]], b"table.csv", "a\0b", {"a": [1]}])
