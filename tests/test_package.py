@@ -1,9 +1,11 @@
-"""What a package index shows: the README without a broken picture or link."""
+"""What is made for a release: the README of a package index, groups, workflows, citation."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +15,7 @@ import thinveil
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PLACE = "https://forge.example/owner/thinveil"
 
 
@@ -93,3 +96,64 @@ def test_the_build_calls_the_hook(hook: ModuleType, monkeypatch: pytest.MonkeyPa
         "content-type": "text/markdown",
         "text": hook.description(README, PLACE, thinveil.__version__),
     }
+
+
+# ---- what workflows, scripts and pages name
+
+
+def naming() -> list[Path]:
+    """All files that tell somebody or something what to install or run."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / ".pre-commit-config.yaml"]
+    scripts = [ROOT / ".ci" / "run", ROOT / "tools" / "lint", ROOT / "tools" / "package.py"]
+    return [*pages, *scripts, *ROOT.glob(".github/**/*.yml"), *ROOT.glob(".github/*.md")]
+
+
+@pytest.mark.parametrize("path", naming(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_extras_groups_and_scripts_that_are_named_are_there(path: Path) -> None:
+    text = path.read_text("utf-8")
+    extras, groups = PROJECT["project"]["optional-dependencies"], PROJECT["dependency-groups"]
+    for named in re.findall(r"['\"](?:\.|thinveil)\[([a-z,]+)\]", text):
+        assert set(named.split(",")) <= set(extras)
+    for named in re.findall(r"--group ([a-z]+)", text):
+        assert named in groups
+    for named in re.findall(r"(?:bash|python) ((?:\.ci|tools|docs)/[\w./]+)", text):
+        assert (ROOT / named).is_file(), named
+
+
+def test_the_group_dev_has_all_groups() -> None:
+    groups = PROJECT["dependency-groups"]
+    assert [each["include-group"] for each in groups["dev"]] == sorted(set(groups) - {"dev"})
+    assert groups["spark"] == [
+        each
+        for each in PROJECT["project"]["optional-dependencies"]["spark"]
+        if not each.startswith("thinveil")
+    ]
+
+
+def test_the_test_command_needs_nothing_heavy() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted, seen = ["thinveil[test]"], set[str]()
+    while wanted:
+        name = wanted.pop()
+        seen.add(re.split(r"[<>=;\[ ]", name)[0])
+        if inner := re.fullmatch(r"thinveil\[(.+)\]", name):
+            wanted += [each for extra in inner[1].split(",") for each in extras[extra]]
+    assert {"duckdb", "numba", "pytest"} <= seen
+    heavy = {"diffprivlib", "ipykernel", "mkdocs", "playwright", "pyspark", "scikit-learn"}
+    assert not heavy & seen
+
+
+def test_workflows_test_all_versions_that_the_package_names() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text("utf-8")
+    named = [each.rpartition(" ")[2] for each in PROJECT["project"]["classifiers"]
+             if re.search(r":: 3\.\d+$", each)]  # fmt: skip
+    assert f"python: {json.dumps(named)}\n" in workflow
+    command = re.search(r"<!-- command: test -->\n```sh\n(.+)\n```", README)
+    assert command
+    assert f"run: {command[1]}\n" in workflow
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {thinveil.__version__}\n" in citation
+    assert f"\nlicense: {PROJECT['project']['license']}\n" in citation

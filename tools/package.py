@@ -5,6 +5,7 @@
     python tools/package.py                           # build and check only
     python tools/package.py --try newest --try lowest # and tests in new environments
     python tools/package.py --output dist             # keep what was built
+    python tools/package.py --tag v0.2.0              # only if this is that release
 
 A trial installs the wheel with its extra `test` in a new environment, with the newest versions of
 everything or with the lowest that pyproject.toml allows, and runs a quick part of the tests that
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,6 +72,13 @@ def contents(sdist: Path, wheel: Path) -> None:
     print(f"{sdist.name}: {len(packed)} files; {wheel.name}: {len(installed)} files")
 
 
+def released(wheel: Path, tag: str) -> None:
+    """Stop where a tag does not name the version that was built, or that is no release."""
+    version = wheel.name.split("-")[1]
+    if tag != f"v{version}" or not re.fullmatch(r"\d+(\.\d+)+", version):
+        raise SystemExit(f"the tag {tag} does not release version {version}")
+
+
 def compare(what: str, there: set[str], wanted: set[str]) -> None:
     """Stop where two sets of files differ."""
     for text, names in (("lacks", wanted - there), ("should not have", there - wanted)):
@@ -110,6 +119,7 @@ def main() -> None:
     """Build, check and try."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="keep what was built here")
+    parser.add_argument("--tag", help="stop unless this tag releases the version that is built")
     parser.add_argument("--try", dest="trials", action="append", choices=("newest", "lowest"),
                         default=[], help="run tests on the wheel with these versions")  # fmt: skip
     chosen = parser.parse_args()
@@ -117,6 +127,8 @@ def main() -> None:
         work = Path(folder)
         sdist, wheel = build((chosen.output or work / "dist").resolve())
         contents(sdist, wheel)
+        if chosen.tag:
+            released(wheel, chosen.tag)
         for versions in chosen.trials:
             (work / versions).mkdir()
             trial(sdist, wheel, versions, work / versions)
