@@ -9,6 +9,7 @@ import thinveil
 from thinveil.attacker.evidence.true_bit import Seen, by_bits
 from thinveil.language.claims import KLocal, claim_named
 from thinveil.language.facts import PublicFacts
+from worlds import sweep
 
 DATA = thinveil.people(40)
 
@@ -26,7 +27,7 @@ def test_what_is_seen_is_the_bit_with_its_real_noise() -> None:
     assert claim.sensitivity.breakpoints(b, 40).tolist() == [[4]] * 10
 
 
-@pytest.mark.parametrize("epsilon", ["2", "20", "100"])
+@pytest.mark.parametrize("epsilon", sweep(["100", "20", "2"], 3))
 @pytest.mark.parametrize("mechanism", ["idp-binary", "idp-integer", "idp-noisy"])
 def test_a_large_loss_does_not_protect(mechanism: str, epsilon: str) -> None:
     whole = thinveil.audit(DATA, mechanism=mechanism, epsilon_per_query=epsilon, k=2)
@@ -45,7 +46,7 @@ def test_a_large_loss_does_not_protect(mechanism: str, epsilon: str) -> None:
     assert who.result[0]["correct"] is True
 
 
-@pytest.mark.parametrize("post", ["binary", "integer"])
+@pytest.mark.parametrize("post", sweep(["integer", "binary"], 2))
 def test_nor_does_it_protect_which_records_exist(post: str) -> None:
     for epsilon in ("1e-10", "20"):
         verdict = thinveil.audit(DATA, mechanism="bdp", post=post, epsilon_per_query=epsilon)

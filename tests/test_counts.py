@@ -16,7 +16,7 @@ from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_
 from thinveil.attacker.beliefs.count_zones import Counts, candidates, outcome_entropy
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules
 from thinveil.errors import EvidenceError
-from worlds import examples, sure
+from worlds import examples, sure, sweep
 
 
 def zone_of(rules: Rules, count: int, b: int) -> int:
@@ -206,7 +206,7 @@ def test_priors_learn_how_alike_records_are() -> None:
 
 
 @pytest.mark.parametrize(("mechanism", "k"), [("idp", 1), ("idp", 3), ("unprotected", 1)])
-@pytest.mark.parametrize("records", [3_000, 6_000])
+@pytest.mark.parametrize("records", sweep([300, 3_000, 6_000], 3))
 def test_counts_of_large_groups_are_narrowed_by_their_curve(mechanism, k, records, monkeypatch):
     """Bins instead of single values cost hardly a question more, and the end is the same."""
     data = thinveil.people(records)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinveil.errors import EpsilonError, UsageError
@@ -40,6 +40,7 @@ from thinveil.paper.theory.mechanisms import (
 )
 from thinveil.paper.theory.sensitivities import bootstrap_sensitivity, global_sensitivity
 from thinveil.paper.theory.worlds import World
+from worlds import examples, sweep
 
 WORLD = World((0, 1, 2), 4)
 ACTUAL = (0, 0, 1, 2)
@@ -80,6 +81,7 @@ def test_losses_are_compared_exactly_however_close() -> None:
 numbers = st.fractions(Fraction(1, 50), 50, max_denominator=50)
 
 
+@examples(100)
 @given(numbers, st.fractions(-3, 3, max_denominator=20), numbers, st.fractions(-3, 3))
 def test_losses_add_and_compare_like_numbers(ratio, power, other_ratio, other_power) -> None:
     a, b = Loss(ratio, power), Loss(other_ratio, other_power)
@@ -136,6 +138,7 @@ def mechanisms(draw: st.DrawFn, world: World, outputs: int = 3, zeros: bool = Tr
 TINY = World((0, 1), 2)
 
 
+@examples(100)
 @given(mechanisms(TINY))
 def test_the_divergence_is_the_worst_over_every_set_of_outputs(mechanism: Finite) -> None:
     for first, second in TINY.pairs():
@@ -186,7 +189,7 @@ def test_the_original_group_idp_has_a_loss_for_each_number_of_records() -> None:
         satisfies_original(mechanism, WORLD, ACTUAL, [one] * 5)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(mechanisms(World((0, 1), 3), 2), st.lists(numbers, min_size=1, max_size=3))
 def test_the_smallest_epsilon_for_k_meets_the_original_definition(mechanism, epsilons) -> None:
     world, data = World((0, 1), 3), (0, 1, 1)
@@ -230,7 +233,7 @@ def test_mechanisms_that_make_no_sense_are_refused(make, match) -> None:
 # ---- post-processing and composition of Group IDP
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(mechanisms(TINY), st.data())
 def test_post_processing_never_adds_to_the_loss(mechanism: Finite, data) -> None:
     share = st.integers(1, 3)
@@ -245,7 +248,7 @@ def test_post_processing_never_adds_to_the_loss(mechanism: Finite, data) -> None
             assert group_idp_loss(postprocess(mechanism, str), TINY, actual, k) == before
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(mechanisms(TINY), mechanisms(TINY, 2))
 def test_two_releases_lose_at_most_the_sum(first: Finite, second: Finite) -> None:
     both = compose(first, second)
@@ -301,11 +304,14 @@ def test_no_noise_beside_noise_is_an_infinite_loss() -> None:
         assert loss((1,), Fraction(1), (1,), Fraction(0)) == INFINITE
 
 
-FUNCTIONS: list[Function] = [Count(positive), Total(0, 2), Median(0, 2), Histogram((0, 1, 2))]
+FUNCTIONS: list[Function] = [Median(0, 2), Count(positive), Histogram((0, 1, 2)), Total(0, 2)]
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(
+    ("function", "k"),
+    sweep(product(FUNCTIONS, (1, 2, 3)), 5),
+    ids=lambda each: str(each) if isinstance(each, int) else type(each).__name__,
+)
 def test_k_laplace_chosen_for_the_data_satisfies_group_idp_at_its_epsilon(function, k) -> None:
     epsilon = Fraction(1, 10)
     mechanism = KLaplace(function, k, epsilon)
@@ -364,7 +370,7 @@ def test_the_loss_at_the_data_says_how_sensitive_the_data_is() -> None:
     assert found.people == (half, half, half, NOTHING, NOTHING)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(mechanisms(TINY))
 def test_the_worst_person_at_the_worst_data_set_is_the_general_loss(mechanism: Finite) -> None:
     for data in TINY:
