@@ -26,6 +26,8 @@ FIRST = ("test_spark.py", "test_docs.py", "test_lab.py", "test_postgres.py", "te
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank-full.csv"
 LONG = ("nightly", "soak")
 """Marks of tests of which `--part` runs a part."""
+FROZEN = ("test_frozen.py", "test_guard.py", "test_published_figures.py")
+"""Modules of frozen counts: every part has all of them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,7 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _in_part(item: pytest.Item, parts: int, seed: str) -> bool:
-    if not any(item.get_closest_marker(each) for each in LONG):
+    marked = any(item.get_closest_marker(each) for each in LONG)
+    if item.path.name in FROZEN or not marked:
         return True
     drawn = sha256(f"{seed} {item.nodeid}".encode()).digest()
     return int.from_bytes(drawn[:8]) % parts == 0

@@ -40,6 +40,7 @@ from worlds import (
     boxes_of,
     examples,
     numbers,
+    sweep,
     table_truth,
     wished,
     worlds,
@@ -292,9 +293,12 @@ def near(expected: int) -> Any:
 
 
 slow_if_plain = pytest.mark.skipif(not compiled(), reason="takes long without numba")
+nightly = pytest.mark.nightly
 by_strategy = pytest.mark.parametrize(
     "strategy", ["adaptive", pytest.param("thrifty", marks=slow_if_plain)]
 )
+LARGE = ("heavy", "mixed", "people")
+"""Tables that take seconds."""
 
 
 # ---- frozen counts
@@ -315,11 +319,14 @@ def hold(table: str, data: Callable[[], Dataset], strategy: str) -> None:
 
 
 @by_strategy
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    "table", [pytest.param(each, marks=[nightly] * (each in LARGE)) for each in TABLES]
+)
 def test_frozen_counts(table: str, strategy: str) -> None:
     hold(table, TABLES[table], strategy)
 
 
+@nightly
 @by_strategy
 def test_frozen_counts_on_a_sample_of_the_bank_table(bank: Dataset, strategy: str) -> None:
     hold("bank", lambda: sample(bank), strategy)
@@ -366,10 +373,12 @@ longer, by 5; none of the thrifty strategy was."""
 @pytest.mark.parametrize(
     ("seed", "strategy"),
     [
-        *((seed, "adaptive") for seed in range(100, 108)),
-        *(
-            pytest.param(seed, "thrifty", marks=slow_if_plain)
-            for seed in (100, 101, 102, 105)  # those that end soon
+        *((seed, "adaptive") for seed in (102, 103)),
+        *(pytest.param(each, "adaptive", marks=nightly) for each in (100, 101, 104, 105, 106, 107)),
+        pytest.param(102, "thrifty", marks=slow_if_plain),
+        *(  # those that end soon
+            pytest.param(seed, "thrifty", marks=[slow_if_plain, nightly])
+            for seed in (100, 101, 105)
         ),
     ],
 )
@@ -420,7 +429,10 @@ tables cost 1,075 to 1,196, and 1,105 to 1,208 before decisions were rounded (th
 
 
 @slow_if_plain
-@pytest.mark.parametrize("order", FUNCTION)
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param(each, marks=[nightly] * bool(place)) for place, each in enumerate(FUNCTION)],
+)
 def test_a_functional_dependency_is_found(order: tuple[int, ...]) -> None:
     questions, found, _ = by_stage(a_function(), idp(), order, Thrift(64, 32))
     assert questions["attribute", 2] <= FUNCTION[order]
@@ -484,7 +496,9 @@ def test_attributes_that_tell_least_come_first(thrift: Any) -> None:
 
 
 @slow_if_plain
-@pytest.mark.parametrize("claim", [idp(), idp(3), unprotected()], ids=["k=1", "k=3", "none"])
+@pytest.mark.parametrize(
+    "claim", sweep([idp(), idp(3), unprotected()], 3), ids=["k=1", "k=3", "none"]
+)
 def test_boxes_only_asks_no_union(claim: Any) -> None:
     data = dependent()
     for thrift, most in ((Thrift(64, 8, boxes_only=True), 1), (Thrift(64, 8), BOXES)):
@@ -496,6 +510,7 @@ def test_boxes_only_asks_no_union(claim: Any) -> None:
         assert (target.most_boxes() > 1) == (most > 1)
 
 
+@nightly
 @slow_if_plain
 def test_near_certain_records_make_long_questions_but_not_too_long() -> None:
     rng = np.random.default_rng(8)
@@ -522,7 +537,9 @@ def asked_of(data: Dataset, claim: Any, thrift: Thrift | None, seed: int = 0) ->
 
 
 @pytest.mark.skipif(not compiled(), reason="there is nothing to compare without numba")
-@pytest.mark.parametrize("claim", [idp(), idp(2), unprotected()], ids=["k=1", "k=2", "none"])
+@pytest.mark.parametrize(
+    "claim", sweep([idp(), idp(2), unprotected()], 3), ids=["k=1", "k=2", "none"]
+)
 def test_compiled_loops_ask_what_plain_ones_ask(claim: Any) -> None:
     for data in (thinveil.people(12), random_table(49)):
         fast, plain = (
@@ -532,7 +549,7 @@ def test_compiled_loops_ask_what_plain_ones_ask(claim: Any) -> None:
         assert fast == plain
 
 
-@pytest.mark.parametrize("thrift", [None, TINY], ids=LEARNING)
+@pytest.mark.parametrize("thrift", sweep([None, TINY], 2), ids=LEARNING)
 @pytest.mark.parametrize("claim", [idp(), unprotected()], ids=["idp", "unprotected"])
 def test_noise_does_not_change_what_is_asked(claim: Any, thrift: Any) -> None:
     first, again, other = (asked_of(PEOPLE, claim, thrift, seed) for seed in (0, 0, 1))
@@ -567,7 +584,7 @@ class Stopping(Watched):
         return super().answer(batch)
 
 
-@pytest.mark.parametrize("mechanism", ["idp", "unprotected"])
+@pytest.mark.parametrize("mechanism", sweep(["idp", "unprotected"], 2))
 @by_strategy
 def test_an_interrupted_run_goes_on_where_it_was(
     mechanism: str, strategy: str, tmp_path: Path
@@ -675,6 +692,7 @@ def test_every_effort_is_refused_or_enough() -> None:
         assert found.counts.sum() == data.records
 
 
+@nightly
 def test_more_effort_saves_questions() -> None:
     if not compiled():
         pytest.skip("takes long without numba")

@@ -22,11 +22,31 @@ OTHER: dict[str, list[Any]] = {"a law of nobody's/column": [2612, 120, "complete
 """What NumPy 1.26 makes of a law whose thresholds can be equally good: the last bit chooses."""
 
 
+OFTEN = (
+    "bdp binary/dataset", "idp k=3/dataset", "idp/cache/dataset", "structured/idp/adaptive",
+    "wide counts/idp",
+)  # fmt: skip
+
+
+def often(key: str) -> bool:
+    """Say whether an audit is run each time: the default strategy, and a corner of each kind."""
+    return "/adaptive/" in key or key in OFTEN
+
+
+@pytest.mark.parametrize("part", ["usual", "corners", "larger"])
+def test_what_the_default_strategy_asks_is_as_frozen(part: str) -> None:
+    check(Guard(often), part)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", PARTS)
 def test_counts_are_as_frozen(part: str) -> None:
     if part == "over_http":
         pytest.importorskip("uvicorn", reason="serving needs the extra service")
-    guard = Guard()
+    check(Guard(lambda key: not often(key)), part)
+
+
+def check(guard: Guard, part: str) -> None:
     getattr(guard, part)()
     assert guard.rows
     for key, row in guard.rows.items():

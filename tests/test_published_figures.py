@@ -46,6 +46,7 @@ def by_attribute(verdict: Any, data: Dataset) -> tuple[int, ...]:
     return tuple(counted[data.schema.column(name)] for name in ORDER)
 
 
+@pytest.mark.nightly
 def test_the_whole_table_under_protection(bank: Dataset) -> None:
     verdict = thinveil.audit(bank, strategy="published", order=ORDER)
     assert verdict.run.meter.queries == 5_418_936
@@ -63,6 +64,7 @@ def test_the_whole_table_under_protection(bank: Dataset) -> None:
     assert round(5_418_936 / 45_211 / 17, 2) == 7.05
 
 
+@pytest.mark.nightly
 def test_the_whole_table_without_protection(bank: Dataset) -> None:
     verdict = thinveil.audit(bank, strategy="published", order=ORDER, mechanism="unprotected")
     assert verdict.run.meter.queries == 5_200_591
@@ -73,6 +75,7 @@ def test_the_whole_table_without_protection(bank: Dataset) -> None:
     assert verdict.score.exact
 
 
+@pytest.mark.nightly
 def test_an_order_that_the_attacker_can_know(bank: Dataset) -> None:
     """Domain sizes are public. With ties as in the published order it takes 5,887,110."""
     schema = bank.schema
@@ -83,6 +86,7 @@ def test_an_order_that_the_attacker_can_know(bank: Dataset) -> None:
     assert verdict.score.exact
 
 
+@pytest.mark.nightly
 def test_the_default_order_breaks_ties_as_the_schema_stands(bank: Dataset) -> None:
     verdict = thinveil.audit(bank, strategy="published")
     found = as_a(TableFound, verdict.run.found)
@@ -123,6 +127,7 @@ def asked_alone(bank: Dataset, name: str, claim: Claim) -> tuple[int, int]:
     return queries, trivial
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("mechanism", "total"), [("idp", 300_183), ("unprotected", 301_201)])
 def test_single_attributes(bank: Dataset, mechanism: str, total: int) -> None:
     verdict = thinveil.audit(
