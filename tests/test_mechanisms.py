@@ -56,9 +56,10 @@ def composed(universe: Universe = "unbounded") -> dict[str, Claim]:
     return {label: claim_named(**parts, universe=universe) for label, parts in names.items()}
 
 
+UNIVERSES: tuple[Universe, ...] = ("unbounded", "bounded")
 CLAIMS = {
     (label, universe): claim
-    for universe in ("unbounded", "bounded")
+    for universe in UNIVERSES
     for label, claim in composed(universe).items()
 }
 OPENDP = pytest.mark.skipif(
