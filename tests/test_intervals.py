@@ -19,8 +19,10 @@ from thinveil.verdicts.judging.intervals import (
     epsilon_at_least,
 )
 from thinveil.verdicts.phrases import sureness
+from worlds import examples
 
 
+@examples(100)
 @given(
     trials=st.integers(1, 10**6),
     share=st.floats(0, 1),

@@ -41,6 +41,7 @@ from worlds import (
     ranges,
     rows_of,
     shell,
+    sweep,
     table_truth,
     worlds,
 )
@@ -389,7 +390,9 @@ def test_what_is_found_so_far_is_true(world: World) -> None:
 
 
 @pytest.mark.parametrize("shape", ["equal", "all but one", "one more", "steps"])
-@pytest.mark.parametrize("name", ["binary", "binary-3", "noisy", "noisy-2", "noisy-3", "integer"])
+@pytest.mark.parametrize(
+    "name", sweep(["binary", "noisy-2", "noisy", "binary-3", "noisy-3", "integer"], 2)
+)
 def test_tables_with_one_large_group_end(name: str, shape: str) -> None:
     """Counts near n have one edge only; a wrong guess must not be counted for ever."""
     claim = FACES[name]
@@ -475,7 +478,8 @@ def test_frozen_counts(mechanism: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "most"), [("idp-integer", 0.8), ("idp-binary", 2.8), ("idp-noisy", 22.0)]
+    ("mechanism", "most"),
+    sweep([("idp-integer", 0.8), ("idp-noisy", 22.0), ("idp-binary", 2.8)], 3),
 )
 def test_answers_for_each_question_of_the_published_search(mechanism: str, most: float) -> None:
     data = thinveil.people()
@@ -492,6 +496,7 @@ def test_answers_for_each_question_of_the_published_search(mechanism: str, most:
         ("bdp", 1),
     ],
 )
+@pytest.mark.nightly
 def test_a_sample_of_the_bank_table(mechanism: str, k: int, bank: Dataset) -> None:
     """Part of what `python -m bench soak` runs for ten seeds."""
     rows = np.random.default_rng(k).choice(bank.records, 800, replace=False)

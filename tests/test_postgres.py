@@ -118,6 +118,7 @@ def test_a_table_of_every_kind(place: Place) -> None:
     check_every_kind(place)
 
 
+@pytest.mark.nightly
 @examples(30)
 @given(content=contents())
 def test_schema_and_codes_are_those_of_memory(place: Place, content: pa.Table) -> None:

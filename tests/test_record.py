@@ -28,6 +28,7 @@ from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.record import FORMAT, Record, read_comparison, read_run
 from thinveil.verdicts.typed import from_json, to_json
+from worlds import sweep
 
 GOLDEN = Path(__file__).parent / "golden" / "run.json"
 VOLATILE = {
@@ -106,11 +107,12 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from paths(each, (*at, name))
 
 
-def test_a_damaged_file_is_one_error_or_still_a_page():
+@pytest.mark.parametrize("many", sweep([50, 250], 2))
+def test_a_damaged_file_is_one_error_or_still_a_page(many):
     whole = made()
     rng = random.Random(3)
     places = list(paths(whole))
-    for place in rng.sample(places, 250):
+    for place in rng.sample(places, many):
         damaged = copy.deepcopy(whole)
         *way, last = place
         inside = damaged

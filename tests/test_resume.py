@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
@@ -23,7 +24,7 @@ from thinveil.language.claims import claim_named
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from thinveil.verdicts.verdict import Verdict
-from worlds import Watched, as_a, sure, table_truth
+from worlds import Watched, as_a, examples, sure, table_truth
 
 SCHEMA = Schema((Categories("c", ("a", "b", "c")), Grid("x", lower=-5, upper=40, missing=True)))
 DATA = Dataset(
@@ -84,6 +85,7 @@ def curator_for(kind: str, data: Dataset = DATA) -> Curator:
     return Curator(data, options.claim(), seed=options.seed)
 
 
+@cache
 def heard_of(kind: str) -> tuple[Verdict, Log]:
     """Return an undisturbed run and everything it was answered."""
     log = Log()
@@ -108,14 +110,20 @@ def assert_same(verdict: Verdict, whole: Verdict) -> None:
     assert verdict.score.exact
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_single_place_to_stop(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "every"),
+    [
+        *((kind, 8) for kind in KINDS),
+        *(pytest.param(kind, 1, marks=pytest.mark.nightly) for kind in KINDS),
+    ],
+)
+def test_every_single_place_to_stop(kind: str, every: int, tmp_path: Path) -> None:
     whole, log = heard_of(kind)
     rounds = whole.run.meter.rounds
     assert rounds > 8
-    for stop in range(1, rounds + 1):
+    for stop in range(1, rounds + 1, every):
         # in a long run before an answer and after it by turns, to keep this test short
-        for after in (False, True) if rounds < 30 else (stop % 2 == 0,):
+        for after in (False, True) if rounds < 30 else (stop // every % 2 == 0,):
             path = tmp_path / f"{stop}-{after}"
             mine = Log()
             broken = thinveil.audit(
@@ -140,7 +148,7 @@ def test_every_single_place_to_stop(kind: str, tmp_path: Path) -> None:
             assert len({run for run, _ in mine.sent}) == 1
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     stops=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=6),
@@ -205,14 +213,15 @@ def resumed(content: bytes, path: Path) -> tuple[Verdict, Log]:
     return thinveil.audit(Breaking(curator_for("idp"), log), truth=DATA, resume=path), log
 
 
+@pytest.mark.parametrize("every", [109, pytest.param(13, marks=pytest.mark.nightly)])
 def test_a_transcript_cut_anywhere_is_cut_back_and_goes_on(
-    finished: tuple[bytes, Verdict], tmp_path: Path
+    finished: tuple[bytes, Verdict], tmp_path: Path, every: int
 ) -> None:
     content, whole = finished
     head = content.index(b"\n") + 1
     whole_frames = frame_ends(content)
     assert max(whole_frames) == len(content)
-    for end in range(head, len(content), 13):
+    for end in range(head, len(content), every):
         verdict, log = resumed(content[:end], tmp_path / "cut")
         assert_same(verdict, whole)
         kept = answered_before(content, end)
@@ -231,12 +240,13 @@ def test_a_transcript_cut_anywhere_is_cut_back_and_goes_on(
     assert not log.sent
 
 
+@pytest.mark.parametrize("every", [151, pytest.param(19, marks=pytest.mark.nightly)])
 def test_a_flipped_bit_in_the_tail_is_noticed(
-    finished: tuple[bytes, Verdict], tmp_path: Path
+    finished: tuple[bytes, Verdict], tmp_path: Path, every: int
 ) -> None:
     content, whole = finished
     ends = sorted(frame_ends(content))
-    for place in range(ends[0], len(content), 19):
+    for place in range(ends[0], len(content), every):
         damaged = bytearray(content)
         damaged[place] ^= 1 << place % 8
         verdict, _ = resumed(bytes(damaged), tmp_path / "flipped")

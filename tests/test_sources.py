@@ -24,7 +24,12 @@ from worlds import sure
 
 pytest.importorskip("ibis")
 
-DATA = thinveil.people(150)
+PEOPLE = thinveil.people(30)
+KEPT = [0, 2, 4, 5]
+DATA = thinveil.Dataset(
+    thinveil.Schema(tuple(PEOPLE.schema[column] for column in KEPT)), PEOPLE.codes[:, KEPT]
+)
+"""Few people of whom little is known: each round of an attack costs a statement or a trip."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,14 +49,14 @@ def files(tmp_path):
     columns = zip(DATA.schema.names, zip(*DATA.rows(), strict=True), strict=True)
     table = pa.table({name: list(values) for name, values in columns})
     Path("data").mkdir()
-    pq.write_table(table.slice(0, 60), "data/a.parquet")
-    pq.write_table(table.slice(60), "data/b.parquet")
+    pq.write_table(table.slice(0, 12), "data/a.parquet")
+    pq.write_table(table.slice(12), "data/b.parquet")
     with closing(duckdb.connect("people.duckdb")) as base:
         base.execute("CREATE TABLE people AS SELECT * FROM 'data/*.parquet'")
         base.execute("CREATE TABLE other (x INTEGER)")
     with closing(sqlite3.connect("people.sqlite")) as base:
         base.execute("CREATE TABLE people (age INTEGER, job TEXT)")
-        base.executemany("INSERT INTO people VALUES (?, ?)", [(r[0], r[2]) for r in DATA.rows()])
+        base.executemany("INSERT INTO people VALUES (?, ?)", [r[:2] for r in DATA.rows()])
         base.commit()
 
 
@@ -150,7 +155,7 @@ def test_rows_stay_in_the_database_unless_the_user_allows_it(files, monkeypatch)
     monkeypatch.setattr(DatabaseTable, "to_dataset", fetched)
     found = audited("sqlite://people.sqlite")
     assert found["exact"] is None
-    assert "rebuilt 150 of 150" in found["verdict"]
+    assert f"rebuilt {DATA.records} of {DATA.records}" in found["verdict"]
     with (
         reached("data") as table,
         pytest.raises(AssertionError, match="rows were fetched"),
@@ -223,12 +228,12 @@ def test_a_service_is_audited_with_the_same_attacks(service, capsys, files):
 
 def test_a_spent_budget_ends_with_what_was_found(tmp_path, monkeypatch, capsys):
     settings = Settings(rate=1e9)
-    with served(DATA, thinveil.idp(), tmp_path, {"analyst": "2e-7"}, settings) as found:
+    with served(DATA, thinveil.idp(), tmp_path, {"analyst": "2e-8"}, settings) as found:
         monkeypatch.setenv("THINVEIL_TOKEN", found.tokens["analyst"])
         assert run(["audit", found.url, "--json", "result.json"]) == 3
     result = json.loads(Path("result.json").read_text())
     assert result["ended"] == "cap"
-    assert 0 < result["queries"] <= 2000
+    assert 0 < result["queries"] <= 200
     assert "is left" in result["reason"]
 
 
@@ -238,7 +243,7 @@ def test_a_spent_budget_ends_with_what_was_found(tmp_path, monkeypatch, capsys):
         ("unprotected", {}),
         ("bdp", {}),
         ("idp-integer", {}),
-        ("idp", {"offset": 0.5, "post": "integer"}),
+        pytest.param("idp", {"offset": 0.5, "post": "integer"}, marks=pytest.mark.nightly),
         ("idp", {"k": 2, "universe": "bounded"}),
         ("dp-laplace", {}),
     ],

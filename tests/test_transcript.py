@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
@@ -21,9 +21,9 @@ from thinveil.curator.curator import Curator
 from thinveil.errors import TranscriptError
 from thinveil.language.claims import idp, unprotected
 from thinveil.language.queries import Answers, QueryBatch
-from worlds import Watched
+from worlds import Watched, examples
 
-DATA = thinveil.people(30)
+DATA = thinveil.people(10)
 DIGEST = bytes(range(16))
 FRAME = struct.Struct("<cIQ16s")
 
@@ -80,7 +80,7 @@ def in_the_first_format(content: bytes, batches: int) -> bytes:
 # ---- what is stored
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     batches=st.lists(
         st.lists(

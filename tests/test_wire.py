@@ -21,7 +21,7 @@ from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.facts import facts_from_plain, facts_to_plain
 from thinveil.language.wire.json import Asked, Limits, Reply, content_digest
-from worlds import as_a, attributes, boxes_of, schemas
+from worlds import as_a, attributes, boxes_of, examples, schemas
 
 pa = pytest.importorskip("pyarrow")
 
@@ -94,6 +94,7 @@ def both(batch, key="run-1"):
     )
 
 
+@examples(100)
 @given(batches())
 def test_batches_come_back_as_they_were_in_both_forms(batch):
     for asked in both(batch):
@@ -102,6 +103,7 @@ def test_batches_come_back_as_they_were_in_both_forms(batch):
         assert content_digest(asked.batch) == content_digest(batch)
 
 
+@examples(100)
 @given(batches(), batches())
 def test_the_digest_tells_batches_apart_and_nothing_else(one, other):
     assert (content_digest(one) == content_digest(other)) == same(one, other)
