@@ -431,6 +431,7 @@ def test_a_long_public_list_is_pointed_out(capsys):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals work differently on Windows")
+@pytest.mark.nightly
 def test_ctrl_c_writes_a_transcript_and_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "thinveil", "-vv", "audit", "--attack", "column", "--column",
                "salary", "--strategy", "linear", "--force", "--json", "cut.json"]  # fmt: skip

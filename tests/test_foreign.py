@@ -94,7 +94,7 @@ def test_every_answer_comes_out_of_a_measurement_at_local_sensitivity(
 def test_the_whole_table_comes_back_through_opendp() -> None:
     from thinveil_foreign.local import LocalLaplace
 
-    data = thinveil.people(150)
+    data = thinveil.people(40)
     target = LocalLaplace(data)
     verdict = thinveil.audit(target, truth=data)
     assert verdict.score is not None

@@ -13,6 +13,7 @@ import pytest
 
 from processes import python
 from thinveil.commands.main import run
+from worlds import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,10 @@ def interrupted(moment: str, *words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def write_small() -> None:
+    Path("small.csv").write_text("age,pay\n" + "".join(f"{20 + i},{i * 7}\n" for i in range(20)))
+
+
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals differ on Windows")
 
 
@@ -59,11 +64,16 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals diff
     ("moment", "words"),
     [
         *((f"import||{number}", ["audit"]) for number in (2, 37, 160, 290)),
-        ("import|thinveil.verdicts.comparing.compare|1", ["compare"]),
-        ("import|thinveil.curator.service.app|1", ["serve", "--port", "0"]),
-        ("import|thinveil.paper.experiments|1", ["reproduce", "sensitivity"]),
-        ("open|small.csv|1", ["schema", "small.csv"]),
-        ("open|small.csv|1", ["compare", "small.csv"]),
+        *sweep(
+            [
+                ("import|thinveil.paper.experiments|1", ["reproduce", "sensitivity"]),
+                ("import|thinveil.verdicts.comparing.compare|1", ["compare"]),
+                ("import|thinveil.curator.service.app|1", ["serve", "--port", "0"]),
+                ("open|small.csv|1", ["schema", "small.csv"]),
+                ("open|small.csv|1", ["compare", "small.csv"]),
+            ],
+            3,
+        ),
         ("subprocess.Popen||1", ["doctor"]),
     ],
     ids=lambda each: each if isinstance(each, str) else each[0],
@@ -71,7 +81,7 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals diff
 def test_ctrl_c_before_anything_was_found_says_so_and_no_more(
     moment: str, words: list[str]
 ) -> None:
-    Path("small.csv").write_text("age,pay\n" + "".join(f"{20 + i},{i * 7}\n" for i in range(20)))
+    write_small()
     code, out, errors = interrupted(moment, *words)
     assert (code, out, errors.strip()) == (3, "", "Interrupted.")
 
@@ -107,7 +117,8 @@ def test_ctrl_c_in_a_run_shows_what_was_found_so_far() -> None:
 
 @needs_signals
 def test_ctrl_c_in_a_comparison_shows_what_was_found_so_far() -> None:
-    code, out, _ = at_round(40, "compare", "--json", "cut.json", "--people", "10")
+    write_small()
+    code, out, _ = at_round(40, "compare", "small.csv", "--json", "cut.json", "--people", "4")
     assert code == 3
     assert out
     assert json.loads(Path("cut.json").read_text())["interrupted"]

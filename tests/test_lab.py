@@ -549,6 +549,7 @@ def test_a_port_in_use_is_said() -> None:
 # the page without a server
 
 
+@pytest.mark.docs
 def test_recordings_are_of_real_runs_and_always_the_same(tmp_path: Path) -> None:
     files = recording.site()
     assert recording.write(tmp_path) == sum(map(len, files.values()))

@@ -36,7 +36,7 @@ from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Cells, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Grid, Schema
 from thinveil.verdicts.verdict import Verdict
-from worlds import Watched, domain_of, examples, inside, one_column, ranges, schemas
+from worlds import Watched, domain_of, examples, inside, one_column, ranges, schemas, sweep
 
 N = 12
 DATA = one_column(list(range(N)))
@@ -496,9 +496,9 @@ def uninterrupted(how: str) -> tuple[Cut, Verdict, Verdict]:
     return undisturbed, whole, thinveil.audit(Curator(PEOPLE, idp(), seed=9), **RUNS[how])
 
 
-@pytest.mark.parametrize("how", RUNS)
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("same", [False, True], ids=["fresh", "same"])
+@pytest.mark.parametrize(
+    ("how", "after", "same"), sweep(product(RUNS, [False, True], [False, True]), 5)
+)
 def test_a_resumed_cached_run_is_the_uninterrupted_one(
     how: str, after: bool, same: bool, tmp_path: Path
 ) -> None:

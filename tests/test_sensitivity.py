@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from thinveil.attacker.evidence.likelihood import zones
@@ -19,7 +19,7 @@ from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import INFINITE, LOWEST, MISSING, Attribute, Categories, Grid, Schema
-from worlds import domain_of, inside, one_column, ranges
+from worlds import domain_of, examples, inside, one_column, ranges
 
 Record = tuple[int, ...]
 Table = tuple[Record, ...]
@@ -98,7 +98,7 @@ def cases(draw: st.DrawFn) -> tuple[Dataset, int, str, list[Record], list[tuple[
     return Dataset(Schema(tuple(schema)), np.array(rows)), k, universe, domain, questions
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(cases())
 def test_answers_are_noisy_exactly_where_k_changed_records_can_change_them(case) -> None:
     dataset, k, universe, domain, questions = case
@@ -113,7 +113,7 @@ def test_answers_are_noisy_exactly_where_k_changed_records_can_change_them(case)
             assert value == bit
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(cases())
 def test_constant_predicates_are_those_that_no_record_can_change(case) -> None:
     dataset, _, universe, domain, questions = case

@@ -17,6 +17,7 @@ from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace
 from thinveil.language.mechanisms import BUILT_IN
 from thinveil.language.shapes import Shape
 from thinveil.testing import check_law, check_mechanism, check_target
+from worlds import sweep
 
 LAWS = [Laplace(), Cauchy(), Gaussian(1e-6), Gaussian(0.01), DiscreteLaplace()]
 
@@ -49,7 +50,7 @@ def test_our_curators_conform(name):
 
 
 @pytest.mark.parametrize("arrow", [True, False])
-@pytest.mark.parametrize("name", ["unprotected", "idp", "idp-noisy", "bdp"])
+@pytest.mark.parametrize("name", sweep(["idp", "unprotected", "idp-noisy", "bdp"], 4))
 def test_targets_over_http_conform(tmp_path, name, arrow):
     with served(thinveil.people(9), claim_named(name), tmp_path) as service:
         target = HttpTarget(service.url, service.tokens["analyst"], arrow=arrow)

@@ -132,6 +132,7 @@ def test_overlaps_are_found_as_by_comparing_all_pairs(batch: QueryBatch, look: i
         check(batch)
 
 
+@examples(100)
 @given(st.data())
 def test_pieces_of_a_split_cell_are_disjoint_until_one_is_asked_twice(data: st.DataObject) -> None:
     """Rows of values, each cut along one column: what an attack asks about."""
@@ -216,6 +217,7 @@ def test_constants_equal_exact_volumes(data: st.DataObject) -> None:
         assert constants.among(batch).tolist() == expected
 
 
+@examples(100)
 @given(st.data())
 def test_a_union_is_constant_when_its_pieces_fill_the_universe(data: st.DataObject) -> None:
     """Cells are a grid of two columns, boxes cut a third one: all pieces, or all but some."""

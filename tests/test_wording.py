@@ -24,7 +24,7 @@ from thinveil.language.normal import Normal
 from thinveil.language.policies import Policies
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import Categories, Grid, Schema
-from worlds import EPSILON, boxes_of, inside
+from worlds import EPSILON, boxes_of, examples, inside, sweep
 
 CACHE = Policies(cache=True)
 SMALL = Schema(
@@ -33,6 +33,7 @@ SMALL = Schema(
 RECORDS = [(x, y, z) for x in range(6) for y in range(8) for z in range(2)]
 
 
+@examples(100)
 @given(st.data())
 def test_new_words_keep_their_meaning_and_are_never_the_same(data: st.DataObject) -> None:
     claim = claim_named("idp-binary", universe="bounded")
@@ -92,10 +93,10 @@ def table_with(values: np.ndarray, upper: int) -> Dataset:
 
 
 COMPOSED = [
-    ("idp-binary", {}),
     ("idp-integer", {}),
     ("idp-noisy", {}),
     ("idp-noisy", {"k": 2}),
+    ("idp-binary", {}),
     ("bdp", {"post": "binary"}),
 ]
 
@@ -119,7 +120,7 @@ def test_what_is_found_to_be_empty_is_empty(
         assert spread == 3000
 
 
-@pytest.mark.parametrize(("name", "more"), COMPOSED, ids=str)
+@pytest.mark.parametrize(("name", "more"), sweep(COMPOSED, 3), ids=str)
 def test_a_cache_in_a_bounded_universe_does_not_help(name: str, more: dict[str, Any]) -> None:
     values = np.random.default_rng(3).integers(0, 900, 12)
     data = table_with(np.repeat(values, 2), 4000)
