@@ -484,11 +484,11 @@ def test_serve_refuses_what_cannot_be(tmp_path, monkeypatch, capsys):
         assert not run.tokens
         run.tokens.append(token.read_text().strip())
         assert run.ask(asking("a")).status_code == 200
-        for code, words, arguments in (
+        for code, words, others in (
             (1, "in use by another service", ("--port", "0")),
             (2, "cannot listen", ("--port", str(run.port), "--ledger", "other")),
         ):
-            assert command(["serve", "t.csv", *arguments]) == code
+            assert command(["serve", "t.csv", *others]) == code
             assert words in " ".join(capsys.readouterr().err.split())
     for code, words, arguments in (
         (1, "another table, mechanism or policy", ("t.csv", "--k", "2")),
