@@ -43,11 +43,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
-    """Tests that start pytest themselves do so without the options of this run."""
-    os.environ.pop("PYTEST_ADDOPTS", None)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

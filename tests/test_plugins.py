@@ -516,6 +516,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outside(folder: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the example at hand, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONWARNINGS": "error"}
+    environment.pop("PYTEST_ADDOPTS", None)  # those of this run, such as --cov
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True,
         check=False,
