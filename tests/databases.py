@@ -266,7 +266,7 @@ def check_codes(place: Place, content: pa.Table) -> None:
         assert records_of(again.to_dataset()) == records_of(expected)
 
 
-def check_every_kind(place: Place) -> None:
+def check_every_kind(place: Place, batches: int = 20) -> None:
     """Hold a table with columns of every kind, and counts on it, to memory and a scan."""
     content = mixed(60)
     expected = load(content)
@@ -274,6 +274,6 @@ def check_every_kind(place: Place) -> None:
         assert table.schema == expected.schema
         assert records_of(table.to_dataset()) == records_of(expected)
         scan, counter = ScanCounter(expected.codes), table.counter()
-        for batch in batches_for(expected.codes, 1, 20):
+        for batch in batches_for(expected.codes, 1, batches):
             for _ in range(2):
                 assert counter.count(batch).tolist() == scan.count(batch).tolist()

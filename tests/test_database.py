@@ -79,8 +79,9 @@ def test_schema_and_codes_are_those_of_memory(place: Place, content: pa.Table) -
     check_codes(place, content)
 
 
-def test_a_table_of_every_kind(place: Place) -> None:
-    check_every_kind(place)
+@pytest.mark.parametrize("batches", sweep([8, 20], 2))
+def test_a_table_of_every_kind(place: Place, batches: int) -> None:
+    check_every_kind(place, batches)
 
 
 @on_both
