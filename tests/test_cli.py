@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -400,7 +401,7 @@ def test_ctrl_c_while_the_result_is_scored_loses_nothing(small, monkeypatch, cap
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["thinveil.verdicts.audit"], "score", stop)
+        patch.setattr(import_module("thinveil.verdicts.audit"), "score", stop)
         assert run(["audit", small]) == 3
     said = re.search(r"thinveil audit --resume (\S+)", capsys.readouterr().err)
     assert said
