@@ -11,7 +11,7 @@ from thinveil.language.claims import KLocal, claim_named
 from thinveil.language.facts import PublicFacts
 from worlds import sweep
 
-DATA = thinveil.people(40)
+DATA = thinveil.people(20)
 
 
 def test_what_is_seen_is_the_bit_with_its_real_noise() -> None:

@@ -343,7 +343,7 @@ def test_logs_of_a_service_hold_neither_value_nor_token(
 ) -> None:
     with served(thinveil.load(canaries), claim_named("idp"), tmp_path) as service:
         monkeypatch.setenv("THINVEIL_TOKEN", service.tokens["analyst"])
-        errors = logged(capsys, "audit", service.url)
+        errors = logged(capsys, "audit", service.url, "--attack", "column", "--column", "name")
     assert f"{service.url} answers; batches travel as Arrow" in errors
     assert service.tokens["analyst"] not in errors
     errors = logged(capsys, "audit", service.url, "--patience", "0.3", code=1)
@@ -425,14 +425,20 @@ def on_a_terminal(*words: str, **environment: str) -> str:
     return seen.decode()
 
 
-def test_a_terminal_gets_colours_and_bars_unless_it_is_told_otherwise() -> None:
-    words = ("audit", "--attack", "column", "--column", "age", "--strategy", "published")
-    coloured = on_a_terminal(*words)
+COLUMN = ("audit", "--attack", "column", "--column", "age", "--strategy", "published")
+
+
+def test_a_terminal_gets_colours_and_bars() -> None:
+    coloured = on_a_terminal(*COLUMN)
     assert re.search(r"\x1b\[\d+(;\d+)*m", coloured)
     assert "\x1b[?25l" in coloured  # the bar hides the cursor
-    plain = on_a_terminal(*words, NO_COLOR="1")
+
+
+@pytest.mark.nightly
+def test_a_terminal_gets_neither_where_it_is_told_otherwise() -> None:
+    plain = on_a_terminal(*COLUMN, NO_COLOR="1")
     assert not re.search(r"\x1b\[[\d;]*m", plain)
-    assert ESCAPE not in on_a_terminal(*words, TERM="dumb")
+    assert ESCAPE not in on_a_terminal(*COLUMN, TERM="dumb")
 
 
 @pytest.mark.parametrize(

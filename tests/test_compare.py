@@ -31,7 +31,7 @@ from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.typed import to_json
 from worlds import as_a, sure
 
-DATA = people(80)
+DATA = people(30)
 OWN = tuple(name for name in ORDER if name != "dp-opendp")
 LEAKING = ("unprotected", "idp", "idp-binary", "idp-integer", "idp-noisy", "bdp")
 CONTROLS = ("dp-laplace", "dp-smooth")

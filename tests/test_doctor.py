@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import requires
+from importlib.metadata import metadata, requires
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from processes import package
 from thinveil.commands import doctor
 from thinveil.commands.doctor import Extra, Part, problem_of
 from thinveil.commands.main import run
+from worlds import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +107,13 @@ def test_the_doctor_says_that_the_code_is_not_the_package(tmp_path: Path) -> Non
     assert "differ" in found["broken"][0]
 
 
-def test_the_doctor_finds_this_installation_sound(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("extras", sweep(["without", "with"], 2))
+def test_the_doctor_finds_this_installation_sound(
+    extras: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if extras == "without":
+        provided = metadata("thinveil").get_all("Provides-Extra") or ()
+        monkeypatch.setattr(doctor, "HIDDEN", tuple(provided))
     assert run(["doctor", "--json", "health.json"]) == 0
     found = json.loads(Path("health.json").read_text())
     said = capsys.readouterr().out

@@ -106,8 +106,9 @@ def at_round(number: int, *words: str) -> tuple[int, str, str]:
 
 @needs_signals
 def test_ctrl_c_in_a_run_shows_what_was_found_so_far() -> None:
+    write_small()
     code, out, errors = at_round(
-        5, "audit", "--strategy", "linear", "--force", "--json", "cut.json"
+        5, "audit", "small.csv", "--strategy", "linear", "--force", "--json", "cut.json"
     )
     assert code == 3
     assert json.loads(Path("cut.json").read_text())["ended"] == "interrupted"

@@ -189,7 +189,7 @@ def test_larger_tables(records: int, seed: int, thrifty: bool) -> None:
 @every_form
 @every_bootstrap
 def test_composed_mechanisms(claim: Claim, thrifty: bool) -> None:
-    data = mixed(60, 1)
+    data = mixed(24, 1)
     world = World(data, claim)
     found = attacked(table(world.facts, thrifty, widths={2: 10}), world)
     check(found, data, {2: 10})

@@ -321,7 +321,7 @@ def test_k_laplace_chosen_for_the_data_satisfies_group_idp_at_its_epsilon(functi
         assert loss == (Loss.of(epsilon) if sensitive else NOTHING)  # no less than allowed
 
 
-@pytest.mark.parametrize("b", range(-1, 5))
+@pytest.mark.parametrize("b", sweep(range(-1, 5), 3))
 def test_k_laplace_as_one_algorithm_loses_everything_at_the_edge_of_the_noise(b: int) -> None:
     mechanism = KLaplace(Threshold(positive, b), 1, Fraction(1, 10))
     for data in WORLD:
@@ -341,7 +341,7 @@ def test_laplace_noise_at_the_global_and_the_bootstrap_sensitivity() -> None:
     assert not satisfies_bdp(laplace(sum, 1, epsilon), WORLD, ACTUAL, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", sweep([1.0, 0.1, 3.0], 3))
 def test_smooth_sensitivity_with_cauchy_noise_is_differentially_private(epsilon: float) -> None:
     world = World((0, 1), 6)
     for b in range(6):

@@ -125,9 +125,17 @@ def check(batch: QueryBatch) -> None:
             check_disjoint(batch)
 
 
-@examples(300)
+@examples(60)
 @given(unions(), st.sampled_from([1, 1000]))
 def test_overlaps_are_found_as_by_comparing_all_pairs(batch: QueryBatch, look: int) -> None:
+    with mock.patch.object(queries, "LOOK", look):
+        check(batch)
+
+
+@pytest.mark.nightly
+@examples(300)
+@given(unions(), st.sampled_from([1, 1000]))
+def test_overlaps_are_found_in_many_more(batch: QueryBatch, look: int) -> None:
     with mock.patch.object(queries, "LOOK", look):
         check(batch)
 
@@ -267,9 +275,20 @@ def test_large_codes_do_not_hide_that_a_union_holds_everything() -> None:
 # ---- counts
 
 
-@examples(150)
+@examples(60)
 @given(st.data())
 def test_both_counters_count_the_same(data: st.DataObject) -> None:
+    count_twice(data)
+
+
+@pytest.mark.nightly
+@examples(150)
+@given(st.data())
+def test_both_counters_count_the_same_in_many_more(data: st.DataObject) -> None:
+    count_twice(data)
+
+
+def count_twice(data: st.DataObject) -> None:
     code = st.one_of(st.integers(-3, 3), st.sampled_from([MISSING, LIMIT - 1, 1 - LIMIT, 10**12]))
     rows = data.draw(st.lists(st.tuples(*[code] * COLUMNS), min_size=1, max_size=12))
     table = np.array(rows, np.int64, order="F")

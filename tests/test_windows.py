@@ -91,7 +91,7 @@ def test_true_values_come_out_whatever_the_priors(k, hidden, widest):
 
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
-@pytest.mark.parametrize("p", [0.001, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("p", sweep([0.1, 0.001, 0.5, 0.999], 3))
 def test_small_tables_limit_thresholds(k, hidden, p):
     if hidden and not k:
         return
