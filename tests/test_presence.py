@@ -178,7 +178,7 @@ def mixed(records: int, seed: int, *, unique: bool = False) -> Dataset:
 
 @every_form
 @pytest.mark.parametrize("seed", sweep(range(3), 2))
-@pytest.mark.parametrize("records", [1, 2, 3, 300])
+@pytest.mark.parametrize("records", [1, 2, 3, 120])
 def test_larger_tables(records: int, seed: int, thrifty: bool) -> None:
     data = mixed(records, seed, unique=seed == 2)
     for widths in ({}, {0: 5, 2: 10}):
@@ -276,7 +276,7 @@ def test_structured_tables_take_fewer_questions(seed: int) -> None:
 
 @every_form
 def test_unions_are_bounded(thrifty: bool) -> None:
-    data = mixed(1500, 5)
+    data = mixed(400, 5)
     target = Watched(World(data, bdp()).curator())
     attack_with(table(target.facts, thrifty), target)
     most = max(
