@@ -269,6 +269,7 @@ def test_ctrl_c_shows_what_is_done_so_far(monkeypatch, capsys):
     assert list(Path().glob("*.transcript")) == []
 
 
+@pytest.mark.nightly
 def test_risk_against_the_claimed_loss(drawn):
     curves = {name: dict(drawn.loss_curve(name)) for name in AGAINST_LOSS}
     for name in ("idp", "idp-noisy"):
@@ -285,6 +286,7 @@ def test_risk_against_the_claimed_loss(drawn):
     assert "dp-laplace (honest DP): no record up to" in drawn.sentence()
 
 
+@pytest.mark.nightly
 def test_risk_against_the_answers_rises_to_everything(drawn):
     for name in LEAKING:
         curve = drawn.answers_curve(name)
@@ -296,6 +298,7 @@ def test_risk_against_the_answers_rises_to_everything(drawn):
     assert json.loads(json.dumps(drawn.to_plain()))["against_answers"]["records"] == 16
 
 
+@pytest.mark.nightly
 def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
     tiny = DATA.sample(np.arange(16))
     curve = drawn.answers_curve("idp")
@@ -306,6 +309,7 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
         assert known_of(as_a(TableFound, limited.found), tiny) == point.known
 
 
+@pytest.mark.nightly
 def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
     from thinveil.report.text import comparison
 

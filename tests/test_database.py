@@ -288,7 +288,7 @@ def test_an_audit_ends_exact_by_one_statement_a_round(place: Place) -> None:
 
 
 def test_a_ready_table_of_ibis_is_audited_and_stays_open() -> None:
-    memory = ibis.memtable(mixed(40).select([0, 2]).to_pandas())
+    memory = ibis.memtable(mixed(40).select([0, 2]))
     with DatabaseTable.of(memory) as table:
         verdict = audit(Curator(table, idp()), truth=table.to_dataset())
         assert verdict.score is not None

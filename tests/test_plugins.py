@@ -559,6 +559,7 @@ def test_the_examples_own_tests_pass(installed: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.docs
 def test_the_page_on_plug_ins_runs(
     install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
