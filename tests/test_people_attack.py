@@ -186,6 +186,16 @@ def test_what_is_learned_from_the_first_helps_with_the_next() -> None:
     assert each[-80:].mean() < each[:8].mean() - 10
 
 
+def test_of_whom_nothing_is_left_to_find_nothing_is_asked() -> None:
+    """Bounds and step leave one value: whoever is known to be alone is over at once."""
+    schema = Schema((Grid("id", lower=0, upper=9), Grid("pay", lower=0, upper=99)))
+    codes = np.column_stack([np.arange(6), np.arange(6) * 7])
+    world = World(Dataset(schema, codes), idp(1))
+    asked = [{0: who} for who in range(6)]
+    target = check(world, asked, [1], widths={1: 100}, alone=True)
+    assert target.batches == []
+
+
 @pytest.mark.parametrize(("seed", "records", "frozen"), sweep([(4, 40, 983), (3, 120, 2281)], 2))
 def test_frozen_questions(seed: int, records: int, frozen: int) -> None:
     world = numbered(seed, records, idp(1))
