@@ -1,5 +1,6 @@
 """Tests that guard the project itself."""
 
+import os
 import re
 import runpy
 import shlex
@@ -177,6 +178,51 @@ def announced(version: str, changelog: str) -> bool:
     ready = rf"\[{re.escape(release)}\] - \d{{4}}-\d\d-\d\d"
     heading = rf"\[Unreleased\] - {re.escape(release)}" if development else ready
     return re.search(f"^## {heading}$", changelog, re.MULTILINE) is not None
+
+
+def pytest_on(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a process of its own, with the options of this project."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("COV", "PYTEST"))}
+    tests = os.pathsep.join([str(ROOT / "tests"), env.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-p",
+         "conftest", "-c", ROOT / "pyproject.toml", "--rootdir", folder, "test_these.py", *words],
+        cwd=folder, env={**env, "PYTHONPATH": tests}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_part_of_the_long_tests_is_drawn_by_a_seed(tmp_path: Path):
+    (tmp_path / "test_these.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.nightly\n@pytest.mark.parametrize('x', range(60))\ndef test_long(x): pass\n"
+        "@pytest.mark.soak\ndef test_frozen_counts(): pass\n"
+        "@pytest.mark.docs\ndef test_page(): pass\n"
+        "def test_quick(): pass\n"
+    )
+    drawn = []
+    for words in (["--seed", "a"], ["--seed", "a"], ["--seed", "b"]):
+        found = pytest_on(tmp_path, "--co", "-m", "nightly or soak or docs", "--part", "4", *words)
+        assert found.returncode == 0, found.stdout + found.stderr
+        drawn.append([line for line in found.stdout.splitlines() if "::" in line])
+    assert drawn[0] == drawn[1] != drawn[2]
+    for each in drawn:
+        assert 4 < sum("test_long" in line for line in each) < 30
+        assert sum("test_frozen_counts" in line or "test_page" in line for line in each) == 2
+        assert not any("test_quick" in line for line in each)
+
+
+def test_where_all_must_run_a_skip_is_an_error(tmp_path: Path):
+    (tmp_path / "test_these.py").write_text(
+        "import pytest\ndef test_a(): pytest.skip('no server')\n"
+        "@pytest.mark.skipif(True, reason='no disk')\ndef test_b(): pass\n"
+        "@pytest.mark.xfail\ndef test_c(): assert False\n"
+    )
+    assert pytest_on(tmp_path).returncode == 0
+    refused = pytest_on(tmp_path, "--no-skips")
+    assert refused.returncode == 1
+    assert "no server" in refused.stdout
+    assert "no disk" in refused.stdout
+    assert "1 failed, 1 xfailed, 1 error" in refused.stdout
 
 
 def test_changelog_names_this_version() -> None:
