@@ -3,7 +3,8 @@
 A package index shows the README where the repository's files are not: relative pictures and links
 lead nowhere there. Where the environment variable THINVEIL_REPOSITORY names the repository, as in
 the publishing workflow, they become addresses at the tag of this version. Elsewhere nothing knows
-an address: pictures become their alternative texts, and links their plain texts.
+an address: pictures become their alternative texts, and links their plain texts. Both are written
+as Markdown there; a test finds what is written otherwise.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ _FENCED = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _LINK = re.compile(r"(?<!!)\[((?:!\[[^\]]*\]\([^)]*\)|[^\[\]])*)\]\(([^)\s]+)\)")
-_IMG = re.compile(r"<img\b[^>]*>")
-_TAG = re.compile(r"</?(?:picture|source)\b[^>]*>\n?")
-_ANCHOR = re.compile(r'<a\b[^>]*\bhref="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 _ABSOLUTE = re.compile(r"[a-z]+:", re.IGNORECASE)
 
 
@@ -36,22 +34,11 @@ def description(readme: str, repository: str | None, version: str) -> str:
     def link(found: re.Match[str]) -> str:
         return _moved(found[0], found[1], found[2], blob)
 
-    def img(found: re.Match[str]) -> str:
-        source = re.search(r'\bsrc="([^"]*)"', found[0])
-        text = re.search(r'\balt="([^"]*)"', found[0])
-        return _moved(found[0], text[1] if text else "", source[1] if source else "", raw)
-
-    def anchor(found: re.Match[str]) -> str:
-        return _moved(found[0], found[2], found[1], blob)
-
-    def prose(text: str) -> str:
-        text = _TAG.sub("", text)  # an index shows the plain picture inside
-        for pattern, moved in ((_IMG, img), (_PICTURE, picture), (_ANCHOR, anchor), (_LINK, link)):
-            text = pattern.sub(moved, text)
-        return text
-
     parts = _FENCED.split(_COMMENT.sub("", readme))
-    return "".join(part if part.startswith("```") else prose(part) for part in parts)
+    return "".join(
+        part if part.startswith("```") else _LINK.sub(link, _PICTURE.sub(picture, part))
+        for part in parts
+    )
 
 
 def addresses(repository: str | None, version: str) -> dict[str, str]:
@@ -71,9 +58,7 @@ def _moved(whole: str, text: str, address: str, base: str | None) -> str:
     if base is None:
         return text
     inside = f"README.md{address}" if address.startswith("#") else address.removeprefix("./")
-    return whole.replace(f'"{address}"', f'"{base}{inside}"').replace(
-        f"({address})", f"({base}{inside})"
-    )
+    return whole.replace(f"({address})", f"({base}{inside})")
 
 
 class ReadmeHook(MetadataHookInterface):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import re
 import tomllib
@@ -22,12 +22,7 @@ PLACE = "https://forge.example/owner/thinveil"
 @pytest.fixture(scope="module")
 def hook() -> ModuleType:
     pytest.importorskip("hatchling")
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("hatch_build")
 
 
 def targets(text: str) -> list[str]:
@@ -72,12 +67,6 @@ def test_with_an_address_they_lead_to_the_tag(hook: ModuleType) -> None:
         ("[a](#b)", "a", "[a](P/blob/v1/README.md#b)"),
         ("[![a](b.svg)](./c.md)", "a", "[![a](P/raw/v1/b.svg)](P/blob/v1/c.md)"),
         ("[a](https://x.example/b)", "[a](https://x.example/b)", "[a](https://x.example/b)"),
-        ('<a href="b.md">a</a>', "a", '<a href="P/blob/v1/b.md">a</a>'),
-        (
-            '<picture><source srcset="d.png"><img alt="a" src="l.png"></picture>',
-            "a",
-            '<img alt="a" src="P/raw/v1/l.png">',
-        ),
         ("<!-- a -->\n```sh\nx [a](b)\n```", "```sh\nx [a](b)\n```", "```sh\nx [a](b)\n```"),
     ],
 )

@@ -66,7 +66,8 @@ class Draw(Protocol):
 def sweep(cases: Iterable[Any], every: int) -> list[Any]:
     """Return cases for `parametrize` of which each `every`-th is always run.
 
-    The others keep watch at night (marked nightly), and a part of them with each commit.
+    The others keep watch at night (marked nightly), and a part of them with each commit. A tuple
+    is one value for each of several names.
     """
     return [
         each if place % every == 0 else pytest.param(*_values(each), marks=pytest.mark.nightly)
