@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from thinveil.attacker.terms import Person
 from thinveil.errors import UsageError
@@ -15,6 +15,11 @@ from thinveil.language.schema import LOWEST, MISSING, Attribute
 
 USUAL_CONFIDENCE: Final = "0.999"
 """How sure statements are meant to be, unless told otherwise."""
+
+CHANNELS: Final = ("doubles", "noise")
+"""What an attack looks at besides values: which doubles can come out, or nothing."""
+USUAL_CANARIES: Final = 10**12
+"""From how many values a planted one is drawn, unless told otherwise."""
 
 Texts = Mapping[str, str]
 Kind = Literal["text", "number", "whole", "flag", "names", "numbers", "pairs", "people"]
@@ -46,6 +51,32 @@ class Entry:
     quiet: bool = False
     curators: bool = False
     attacks: tuple[str, ...] = ()
+
+
+def option(usual: Any, *entry: Any, **more: Any) -> Any:
+    """Return a field of the table: what it usually is, and its entry."""
+    told = {"entry": Entry(*entry, **more)}
+    if isinstance(usual, dict):
+        return field(default_factory=dict, metadata=told)
+    return field(default=usual, metadata=told)
+
+
+def ours(usual: Any, *entry: Any, **more: Any) -> Any:
+    """Return a field that describes a curator of ours."""
+    return option(usual, *entry, curators=True, **more)
+
+
+def only_for(attacks: tuple[str, ...], usual: Any, *entry: Any, **more: Any) -> Any:
+    """Return a field that some attacks only have a use for."""
+    return option(usual, *entry, attacks=attacks, **more)
+
+
+def check_canaries(canaries: object, values: object) -> None:
+    """Refuse canaries that show nothing."""
+    if type(canaries) is not int or canaries < 0:
+        raise UsageError("--canaries must be a whole number of at least 0")
+    if type(values) is not int or not 2 <= values <= 2**53:
+        raise UsageError("--canary-values must be a whole number from 2 to 2^53")
 
 
 def confidence_of(text: object) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING as NONE
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, Final
 
@@ -20,12 +20,18 @@ from thinveil.attacker.evidence.noise_tests import noise_test
 from thinveil.attacker.strategies import SETTLING, STRATEGIES, USUAL, strategy_for
 from thinveil.attacker.terms import Person
 from thinveil.auditing.entries import (
+    CHANNELS,
+    USUAL_CANARIES,
     USUAL_CONFIDENCE,
     Entry,
     box_of,
+    check_canaries,
     codes_of,
     confidence_of,
     number,
+    only_for,
+    option,
+    ours,
     span,
 )
 from thinveil.auditing.schedule import (
@@ -52,24 +58,6 @@ UNIVERSES: Final = ("unbounded", "bounded")
 _ON_PEOPLE: Final = ("attribute", "count", "membership", "uniqueness")
 
 
-def _option(usual: Any, *entry: Any, **more: Any) -> Any:
-    """Return a field of the table: what it usually is, and its entry."""
-    told = {"entry": Entry(*entry, **more)}
-    if isinstance(usual, dict):
-        return field(default_factory=dict, metadata=told)
-    return field(default=usual, metadata=told)
-
-
-def _ours(usual: Any, *entry: Any, **more: Any) -> Any:
-    """Return a field that describes a curator of ours."""
-    return _option(usual, *entry, curators=True, **more)
-
-
-def _for(attacks: tuple[str, ...], usual: Any, *entry: Any, **more: Any) -> Any:
-    """Return a field that some attacks only have a use for."""
-    return _option(usual, *entry, attacks=attacks, **more)
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """The settings of one audit. All values are plain, so that they survive as JSON.
@@ -89,49 +77,50 @@ class Options:
         priors: For some columns, text such as "low..high".
         test: How repeated answers are read; None leaves it to the strategy.
         repeats: How many answers a test of the paper gets; None plans it from the error.
+        channel: Whether to look at which doubles can come out; None leaves it to the mechanism.
+        canaries: How many planted values to look for, each in a table of its own.
+        canary_values: From how many equally likely values each of them is drawn.
         trials: How many trials of membership to run, on the table and its neighbours. The attack
             membership with nothing known of anybody is these trials alone.
     """
 
-    mechanism: str = _ours(
-        "idp", f"One of {', '.join(MECHANISMS)}; or a plug-in's.", "text", "NAME"
-    )
-    k: int = _ours(1, "The group size of IDP.", "whole")
-    offset: str | None = _ours(None, "Noise at scale (A + sensitivity) / epsilon.", "number", "A")
-    post: str | None = _ours(None, "Round noisy answers.", choices=POSTS)
-    noise: str | None = _ours(
+    mechanism: str = ours("idp", f"One of {', '.join(MECHANISMS)}; or a plug-in's.", "text", "NAME")
+    k: int = ours(1, "The group size of IDP.", "whole")
+    offset: str | None = ours(None, "Noise at scale (A + sensitivity) / epsilon.", "number", "A")
+    post: str | None = ours(None, "Round noisy answers.", choices=POSTS)
+    noise: str | None = ours(
         None, "The law of the noise. [the mechanism's own]", choices=tuple(LAWS)
     )
-    delta: str | None = _ours(
+    delta: str | None = ours(
         None,
         "Gaussian noise: claimed delta of each answer, or with --epsilon of all.",
         "number",
         "D",
     )
-    universe: str = _ours("unbounded", choices=UNIVERSES)
-    min_epsilon: str | None = _ours(None, "Refuse answers with a smaller share.", "number", "EPS")
-    max_queries: int | None = _ours(None, "Give at most so many answers.", "whole", "N")
-    cache: bool = _ours(False, "Give the same question the same answer, charged once.", "flag")
-    epsilons: tuple[str, ...] = _ours(
+    universe: str = ours("unbounded", choices=UNIVERSES)
+    min_epsilon: str | None = ours(None, "Refuse answers with a smaller share.", "number", "EPS")
+    max_queries: int | None = ours(None, "Give at most so many answers.", "whole", "N")
+    cache: bool = ours(False, "Give the same question the same answer, charged once.", "flag")
+    epsilons: tuple[str, ...] = ours(
         (), "The original Group IDP losses, for the run.", "numbers", "E1,..,EK"
     )
-    epsilon_per_query: str | None = _option(
+    epsilon_per_query: str | None = option(
         None, "Claimed loss of each answer. [1e-10]", "number", "EPS"
     )
-    epsilon: str | None = _option(None, "Claimed loss of all answers together.", "number", "EPS")
-    split: str | None = _option(None, "How --epsilon is shared. [shrinking]", choices=SPLITS)
-    answers: int | None = _option(None, "Over how many, for --split equal.", "whole", "N")
-    cap: str | None = _option(None, "Refuse what would pass this claimed loss.", "number", "EPS")
-    strategy: str = _option(
+    epsilon: str | None = option(None, "Claimed loss of all answers together.", "number", "EPS")
+    split: str | None = option(None, "How --epsilon is shared. [shrinking]", choices=SPLITS)
+    answers: int | None = option(None, "Over how many, for --split equal.", "whole", "N")
+    cap: str | None = option(None, "Refuse what would pass this claimed loss.", "number", "EPS")
+    strategy: str = option(
         USUAL,
         "How to search; adaptive has the fewest rounds, for databases and services.",
         choices=tuple(STRATEGIES),
     )
-    effort: int | None = _option(None, "Thrifty: hypotheses in a window. [1024]", "whole", "N")
-    windows: int | None = _option(None, "Thrifty: windows side by side. [512]", "whole", "N")
-    boxes_only: bool = _option(False, "Thrifty: no unions of boxes.", "flag")
-    attack: str = _option("dataset", choices=ATTACKS)
-    columns: tuple[str, ...] = _for(
+    effort: int | None = option(None, "Thrifty: hypotheses in a window. [1024]", "whole", "N")
+    windows: int | None = option(None, "Thrifty: windows side by side. [512]", "whole", "N")
+    boxes_only: bool = option(False, "Thrifty: no unions of boxes.", "flag")
+    attack: str = option("dataset", choices=ATTACKS)
+    columns: tuple[str, ...] = only_for(
         ("attribute", "column"),
         (),
         "A column to find (column, attribute).",
@@ -139,40 +128,52 @@ class Options:
         flag="--column",
         repeated=True,
     )
-    people: tuple[Mapping[str, str], ...] = _for(_ON_PEOPLE, (), kind="people", flag="--known")
-    present: bool = _for(
+    people: tuple[Mapping[str, str], ...] = only_for(_ON_PEOPLE, (), kind="people", flag="--known")
+    present: bool = only_for(
         ("uniqueness",), False, "Uniqueness: the person is known to be there.", "flag"
     )
-    priors: Mapping[str, str] = _for(
+    priors: Mapping[str, str] = only_for(
         ("attribute",), {}, "Believed bounds.", "pairs", "COLUMN=LOW..HIGH", flag="--prior"
     )
-    precision: Mapping[str, str] = _for(
+    precision: Mapping[str, str] = only_for(
         ("attribute", "column", "dataset"), {}, "A coarser step.", "pairs", "COLUMN=STEP"
     )
-    order: tuple[str, ...] = _for(
+    order: tuple[str, ...] = only_for(
         ("dataset",), (), "The order of attributes, or its beginning.", "names", "A,B,.."
     )
-    seed: int = _ours(0, "The seed of the noise.", "whole")
-    error: str = _option(
+    seed: int = ours(0, "The seed of the noise.", "whole")
+    error: str = option(
         str(USUAL_ERROR),
         "Chance of any error in a whole attack, where answers must be repeated.",
         "number",
         "P",
     )
-    most_repeats: int = _option(
+    most_repeats: int = option(
         MOST_REPEATS, "Answers to one question before it counts as undecidable.", "whole"
     )
-    test: str | None = _option(None, "How repeated answers are read.", choices=TESTS)
-    repeats: int | None = _option(None, "Answers that the test gets. [planned]", "whole", "M")
-    force: bool = _option(False, "Go ahead with more than ten million queries.", "flag")
-    trials: int = _option(
+    test: str | None = option(None, "How repeated answers are read.", choices=TESTS)
+    repeats: int | None = option(None, "Answers that the test gets. [planned]", "whole", "M")
+    channel: str | None = option(
+        None,
+        "Read doubles that only one true bit can give, or noise alone. [doubles where the noise "
+        "is claimed to be honest]",
+        choices=CHANNELS,
+    )
+    force: bool = option(False, "Go ahead with more than ten million queries.", "flag")
+    trials: int = option(
         0,
         "Trials of membership, on the table and neighbours. [2000 with --report, else 0]",
         "whole",
         "N",
         quiet=True,
     )
-    confidence: str = _option(
+    canaries: int = option(
+        0, "Planted values to look for, each in a table of its own.", "whole", "M"
+    )
+    canary_values: int = option(
+        USUAL_CANARIES, "Equally likely values that each is drawn from.", "whole", "N"
+    )
+    confidence: str = option(
         USUAL_CONFIDENCE, "How sure intervals and bounds are.", "number", "SHARE"
     )
 
@@ -197,8 +198,11 @@ class Options:
         self.cap_value()
         self.policies()
         confidence_of(self.confidence)
+        if self.channel not in (None, *CHANNELS):
+            raise UsageError(f"--channel is one of {', '.join(CHANNELS)}")
         if type(self.trials) is not int or self.trials < 0 or self.trials == 1:
             raise UsageError("--trials must be a whole number: 0, or at least 2 for two worlds")
+        check_canaries(self.canaries, self.canary_values)
         self._check_attack()
 
     def _check_attack(self) -> None:

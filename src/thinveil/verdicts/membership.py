@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from thinveil.verdicts import sentences
+from thinveil.verdicts import said_of_trials
 from thinveil.verdicts.judging.intervals import ceiling, checked, clopper_pearson, epsilon_at_least
 from thinveil.verdicts.typed import Mark, Plain
 
@@ -132,7 +132,7 @@ class Trial(Plain):
         """The same rates and bound for somebody who asks nothing."""
         said, wrongly = self.hunches
         return Coin(
-            sentences.ASKING_NOTHING,
+            said_of_trials.ASKING_NOTHING,
             said / max(self.inside, 1),
             wrongly / max(self.outside, 1),
             epsilon_at_least(said, self.inside, wrongly, self.outside, self.confidence),
@@ -140,9 +140,9 @@ class Trial(Plain):
 
     def targets(self) -> str:
         """Say how targets and worlds were drawn."""
-        drawn = sentences.HOW_DRAWN
-        return f"{drawn} {sentences.SIMULATED}" if self.simulated else drawn
+        drawn = said_of_trials.HOW_DRAWN
+        return f"{drawn} {said_of_trials.SIMULATED}" if self.simulated else drawn
 
     def sentence(self) -> str:
         """Say what the trials show, beside the claim, and no more than that."""
-        return sentences.trials(self)
+        return said_of_trials.trials(self)

@@ -14,6 +14,7 @@ LINES: Final = {
     "dp-laplace": "Honest differential privacy: the same noise on every answer.",
     "dp-opendp": "Honest differential privacy, noise drawn by the OpenDP library.",
     "dp-smooth": "Honest differential privacy by smooth sensitivity: always noise.",
+    "dp-textbook": "Claimed differential privacy, drawn in doubles that tell the answer.",
     "idp": "Individual DP: noise only where k people could tip the answer.",
     "idp-binary": "Individual DP, answers rounded to yes or no.",
     "idp-integer": "Individual DP, answers rounded to whole numbers.",

@@ -15,7 +15,7 @@ import numpy as np
 
 from thinveil.errors import LawError, UsageError
 from thinveil.language.contracts import Law, Post, Sensitivity
-from thinveil.language.laws import Laplace, law_named
+from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace, law_named
 from thinveil.language.queries import Codes, Flags, Floats, Loss
 from thinveil.language.shapes import Shape, shape_of
 
@@ -28,8 +28,12 @@ POSTS: Final[tuple[Post, ...]] = ("none", "integer", "binary")
 """What can be done to a noisy answer."""
 
 Universe = Literal["unbounded", "bounded"]
-Sampler = Literal["own", "opendp"]
+Sampler = Literal["own", "exact", "opendp"]
+"""Who draws: doubles added to doubles, integers on a grid that hangs on nothing, or OpenDP."""
 
+EXACT: Final = (Cauchy, DiscreteLaplace, Laplace)
+"""The laws that can be drawn exactly."""
+_DRAWN: Final = {"exact": " drawn exactly on a grid", "opendp": " drawn by OpenDP"}
 _ROUNDED: Final = {"integer": ", rounded to a whole number", "binary": ", rounded to 0 or 1"}
 
 
@@ -47,7 +51,8 @@ class Claim:
         offset: Added to the sensitivity, so that noise is always added where it is above 0.
         post: What is done to the noisy answer: nothing, rounding to a whole number, or to
             the nearer one of 0 and 1. A discrete law counts as rounded to whole numbers.
-        sampler: Who draws the noise: this project or the OpenDP library.
+        sampler: Who draws the noise: this project as textbooks do it, in doubles ("own"), or
+            exactly, on a grid ("exact"), or the OpenDP library.
     """
 
     name: str
@@ -79,6 +84,8 @@ class Claim:
             raise LawError(f"{self.name}: the noise is a {type(self.noise).__name__}, not a law")
         if self.sampler == "opendp" and type(self.noise) is not Laplace:
             raise LawError(f"{self.name}: OpenDP draws Laplace noise here, and no other")
+        if self.sampler == "exact" and type(self.noise) not in EXACT:
+            raise LawError(f"{self.name}: noise of this law cannot be drawn exactly here")
         if not 0 <= self.offset <= _MOST:
             raise UsageError(f"the offset of the sensitivity must lie between 0 and {_MOST:g}")
         if self.noise is None and (self.offset or self.post != "none"):
@@ -129,9 +136,20 @@ class Claim:
         return self.protected and self.shape.leaks
 
     @property
+    def in_doubles(self) -> bool:
+        """Whether an answer is a double added to a double, which tells what both were."""
+        drawn = self.sampler == "own" and self.post == "none"
+        return drawn and type(self.noise) in (Cauchy, Gaussian, Laplace)
+
+    @property
+    def textbook(self) -> bool:
+        """Whether it would be honest, were it not drawn in doubles (Mironov 2012)."""
+        return self.protected and not self.shape.leaks and self.in_doubles
+
+    @property
     def control(self) -> bool:
-        """Whether it is honest: noise that does not depend on the data, whatever its name."""
-        return self.protected and not self.shape.leaks
+        """Whether it is honest: neither the noise nor how it is drawn depends on the data."""
+        return self.protected and not self.shape.leaks and not self.in_doubles
 
     @property
     def zoned(self) -> bool:
@@ -182,7 +200,7 @@ class Claim:
         kind = type(self.sensitivity).__name__
         what = str(getattr(self.sensitivity, "title", kind))
         offset = f"{self.offset:g} + " if self.offset else ""
-        drawn = " drawn by OpenDP" if self.sampler == "opendp" else ""
+        drawn = _DRAWN.get(self.sampler, "")
         rounded = "" if self.noise.discrete and self.post == "integer" else _ROUNDED.get(self.post)
         size = self.noise.sized(f"({offset}{what})")
         return f"{self.noise.title} noise{drawn} at scale {size}{rounded or ''}"
@@ -233,13 +251,17 @@ def composed(
     more = offset if offset and offset != claim.offset else 0.0
     name = claim.name
     if noise not in (None, claim.noise):
-        if not isinstance(claim.noise, Laplace) or claim.sampler != "own":
+        if not isinstance(claim.noise, Laplace) or claim.sampler == "opendp":
             raise UsageError(f"--noise: the mechanism {name} brings its own, or takes none")
         assert noise is not None
         name = f"{name.removesuffix(f'-{claim.noise.name}')}-{noise.name}"
     name += "-noisy" if more and claim.leaks else ""
     name += f"-{post}" if post not in (None, "none", claim.post) else ""
-    offset = claim.offset if offset is None else offset
+    offset, law = claim.offset if offset is None else offset, noise or claim.noise
+    # what cannot be drawn exactly is drawn as textbooks do it, and told apart by that
+    sampler: Sampler = (
+        "own" if type(law) not in EXACT and claim.sampler == "exact" else claim.sampler
+    )
     return replace(
-        claim, name=name, offset=offset, post=post or claim.post, noise=noise or claim.noise
+        claim, name=name, offset=offset, post=post or claim.post, noise=law, sampler=sampler
     )

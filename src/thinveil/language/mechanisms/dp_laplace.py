@@ -1,4 +1,8 @@
-"""Honest differential privacy: Laplace noise scaled by global sensitivity, ours or OpenDP's."""
+"""Laplace noise scaled by global sensitivity: drawn exactly, by OpenDP, or as textbooks do it.
+
+The first two are honest. The third adds doubles to doubles, and which doubles can come out tells
+the true bit (Mironov 2012, "On significance of the least significant bits").
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,19 @@ MECHANISMS: Final = (
     Mechanism(
         "dp-laplace",
         "differential privacy (Laplace noise)",
-        lambda k, universe: Claim("dp-laplace", Global(), Laplace(), universe),
+        lambda k, universe: Claim("dp-laplace", Global(), Laplace(), universe, sampler="exact"),
         leaks=False,
     ),
     Mechanism(
         "dp-opendp",
         "differential privacy (Laplace noise drawn by OpenDP)",
         lambda k, universe: Claim("dp-opendp", Global(), Laplace(), universe, sampler="opendp"),
+        leaks=False,
+    ),
+    Mechanism(
+        "dp-textbook",
+        "differential privacy as textbooks draw it (leaks by its doubles)",
+        lambda k, universe: Claim("dp-textbook", Global(), Laplace(), universe),
         leaks=False,
     ),
 )

@@ -39,7 +39,7 @@ MECHANISMS: Final = (
     Mechanism(
         "dp-smooth",
         "differential privacy (smooth sensitivity)",
-        lambda k, universe: Claim("dp-smooth", Smooth(), Cauchy(), universe),
+        lambda k, universe: Claim("dp-smooth", Smooth(), Cauchy(), universe, sampler="exact"),
         leaks=False,
     ),
 )

@@ -10,7 +10,7 @@ from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import between, percent, short, sureness
-from thinveil.verdicts.sentences import trials_explained, trials_headline, trials_note
+from thinveil.verdicts.said_of_trials import trials_explained, trials_headline, trials_note
 
 Rate = tuple[str, float, tuple[float, float], float]
 """What is counted, its share, its interval, and the share of somebody who asks nothing."""

@@ -26,7 +26,7 @@ from thinveil.verdicts.comparing.shared import Settings, in_order, within
 from thinveil.verdicts.judging.accuracy import by_marginals
 from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.names import ClaimRecord
-from thinveil.verdicts.sentences import HOW_DRAWN
+from thinveil.verdicts.said_of_trials import HOW_DRAWN
 from thinveil.verdicts.trials import membership_trials, possible_targets
 
 
