@@ -40,6 +40,30 @@ def clopper_pearson(right: int, trials: int, confidence: float) -> tuple[float, 
     return low, high
 
 
+@lru_cache(maxsize=65_536)
+def at_least(right: int, trials: int, error: float) -> float:
+    """Return the lower end of a share that is too high with at most this chance.
+
+    The one-sided interval of Clopper and Pearson: so many successes or more would come from a
+    share at this end with just the chance `error`.
+
+    >>> round(at_least(20, 20, 0.001), 4)
+    0.7079
+    """
+    return 0.0 if right <= 0 else _quantile(right, trials - right + 1, error)
+
+
+def chance_of(least: int, trials: int, share: float) -> float:
+    """Return the chance of so many successes or more: the upper tail of the binomial.
+
+    >>> round(chance_of(2, 2, 0.5), 9)
+    0.25
+    """
+    if least <= 0:
+        return 1.0
+    return 0.0 if least > trials else _below(least, trials - least + 1, share)
+
+
 def interval_of_people(share: float, people: int, confidence: float) -> tuple[float, float]:
     """Return the interval of a share of values of so many people who were drawn.
 

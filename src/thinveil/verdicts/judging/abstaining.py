@@ -1,0 +1,142 @@
+"""Which guesses are worth making: a threshold on scores, chosen where it cannot flatter.
+
+Abstention, calibrated on held-out trials (temperature scaling).
+
+A score is the logarithm of a likelihood ratio, so it says by itself how often a guess like it
+is right: with chance 1 / (1 + e^-|score|). A few sure guesses may show more than many vague
+ones, or less. The threshold is where the bound that is to be expected is largest. Scores come
+from a public law that a target may not keep to; so the first trials are held out, and there it
+is seen by which factor scores are too sure or not sure enough.
+
+Any rule would do for validity (see `guesses`): this one reads scores, and coins of trials only
+that do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from thinveil.language.queries import Flags, Floats
+from thinveil.verdicts.judging.guesses import PLANNED
+
+FEWEST: Final = 400
+"""Of fewer trials none is held out: a twentieth of them would check nothing."""
+_HELD_OUT: Final = 20  # one of so many: costs 0.05 of a bound at most, as ln(20 / 19)
+_USUAL: Final = 0.999
+_FACTORS: Final = np.linspace(-12.0, 25.0, 149)
+"""By what scores may be too sure, as logarithms: clipped ones of 1e4 that are idle, and those of a
+target that claims 1e-10 and gives 1."""
+_WIDTH: Final = 0.5  # how far off the public law usually is: a round figure, a heavy tail
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What was guessed: how many guesses were right and made, of how many trials.
+
+    The first `held_out` trials helped to choose the threshold and do not count. Of the others, a
+    score closer to 0 than the threshold is no guess.
+    """
+
+    right: int
+    made: int
+    trials: int
+    held_out: int
+    threshold: float
+
+
+def choose(
+    scores: Floats, inside: Flags, *, confidence: float = _USUAL, planned: bool = True
+) -> Guesses:
+    """Choose which trials are guessed, and count the right guesses.
+
+    Args:
+        scores: The log-likelihood ratio of each trial in nats, in favour of "in".
+        inside: The coins: whether it was "in".
+        confidence: Of the bound that follows; the threshold hangs on it a little.
+        planned: Whether the trials ended where it was planned, see `as_it_goes`.
+    """
+    if not planned:
+        return as_it_goes(scores, inside, confidence=confidence)
+    levels, correct = _levels(scores), (scores > 0) == inside
+    trials = len(levels)
+    held = trials // _HELD_OUT if trials >= FEWEST and np.ptp(levels) > 0 else 0
+    factor = _factor(levels[:held], correct[:held])
+    threshold = _threshold(levels[held:], factor, confidence)
+    made = levels[held:] >= threshold
+    right = int(np.count_nonzero(made & correct[held:]))
+    return Guesses(right, int(np.count_nonzero(made)), trials, held, threshold)
+
+
+def as_it_goes(scores: Floats, inside: Flags, *, confidence: float = _USUAL) -> Guesses:
+    """Choose and count where somebody may stop at any time: what counts was decided before.
+
+    A predictable rule, for `epsilon_anytime`. Blocks of trials are each as long as all before them
+    together; a block has the threshold that all trials before it suggest, scores and coins.
+    The first trial is a guess. No trial is held out.
+    """
+    levels, correct = _levels(scores), (scores > 0) == inside
+    right = made = start = 0
+    threshold = 0.0
+    while start < len(levels):
+        if start:
+            factor = _factor(levels[:start], correct[:start])
+            threshold = _threshold(levels[:start], factor, confidence)
+        block = slice(start, max(2 * start, 1))
+        guessed = levels[block] >= threshold
+        made += int(np.count_nonzero(guessed))
+        right += int(np.count_nonzero(guessed & correct[block]))
+        start = block.stop
+    return Guesses(right, made, len(levels), 0, threshold)
+
+
+def _levels(scores: Floats) -> Floats:
+    """Return how far scores are from 0, to 24 bits: the last bit of a double splits no tie."""
+    return np.abs(scores).astype(np.float32).astype(np.float64)
+
+
+def _factor(levels: Floats, correct: Flags) -> float:
+    """Return the factor by which scores speak the truth, where guesses show it: 1 without any.
+
+    The most likely one, beforehand Cauchy around 1 on the logarithmic scale.
+    """
+    if not len(levels):
+        return 1.0
+    factors = np.exp(_FACTORS)
+    signed = np.where(correct, -levels, levels)
+    surprise = np.logaddexp(0.0, np.outer(factors, signed)).sum(axis=1)
+    return float(factors[np.argmin(surprise + np.log1p((_FACTORS / _WIDTH) ** 2))])
+
+
+def _threshold(levels: Floats, factor: float, confidence: float) -> float:
+    """Return the threshold with the largest expected bound, halfway between two levels."""
+    if not len(levels):
+        return 0.0
+    down = np.sort(levels)[::-1]
+    made = np.arange(1, len(down) + 1)
+    right = np.cumsum(1 / (1 + np.exp(-np.minimum(factor * down, 700.0))))
+    last = np.append(down[1:] < down[:-1], True)  # ties are guessed together
+    bound = np.where(last, _roughly(right, made - right, confidence), -np.inf)
+    best = int(np.argmax(bound))
+    return 0.0 if best == len(down) - 1 else float(down[best] + down[best + 1]) / 2
+
+
+def _roughly(right: Floats, wrong: Floats, confidence: float) -> Floats:
+    """Return about the bound of so many right and wrong guesses, which need not be whole.
+
+    The lower end of Clopper and Pearson by a quantile of the F distribution, and that by
+    the cube roots of Wilson and Hilferty, as Paulson (1942) does; -inf where that fails, for
+    a handful of guesses.
+    """
+    z = NormalDist().inv_cdf(1 - (1 - confidence) * PLANNED)
+    a, b = 1 / (9 * right), 1 / (9 * (wrong + 1))
+    below = (1 - a) ** 2 - a * z * z
+    spread = (1 - a) ** 2 * b + (1 - b) ** 2 * a - a * b * z * z
+    ok = (below > 0) & (spread > 0)
+    root = ((1 - a) * (1 - b) + z * np.sqrt(np.where(ok, spread, 1))) / np.where(ok, below, 1)
+    bound: Floats = np.where(ok, np.log(right / (wrong + 1)) - 3 * np.log(root), -math.inf)
+    return bound
