@@ -39,6 +39,7 @@ def draw() -> None:
     idp_noisy()
     bdp()
     dp_laplace()
+    dp_textbook()
     dp_smooth()
     dp_opendp()
 
@@ -187,6 +188,42 @@ def dp_laplace() -> None:
     _mean_size(bottom, answers, colours)
     bottom.axhline(1, color=GREY, ls=":", lw=1.5)
     save(figure, "mechanism-dp-laplace")
+
+
+def dp_textbook() -> None:
+    """Draw which of neighbouring doubles can come from 0 and from 1, and how often one settles."""
+    from matplotlib.colors import ListedColormap
+
+    from thinveil.attacker.evidence.doubles import settled, settled_share
+    from thinveil.language.laws import Cauchy, Gaussian, Laplace
+
+    figure, (left, right) = canvas(1, 2, size=(10, 3.9))
+    rows, wide = 16, 24
+    some = ask(DATA, thinveil.claim_named("dp-textbook"), [(THIRTIES, 3)], repeats=50)[0]
+    first = some[np.argmin(np.abs(some * EPSILON - 0.7))]
+    steps = np.arange(rows * wide) - rows * wide // 2
+    near = (np.array(first).view(np.int64) + steps).view(float)
+    zero, one = settled(Laplace(), near, 1 / EPSILON)
+    what = (zero + 2 * one).reshape(rows, wide)
+    names = ("neither", "0 only", "1 only", "both")
+    colours = ("#EEEEEE", GREEN, BLUE, ORANGE)
+    left.imshow(what, cmap=ListedColormap(colours), vmin=0, vmax=3, aspect="auto")
+    for name, colour in zip(names, colours, strict=True):
+        left.plot([], [], "s", color=colour, ms=9, label=name)
+    left.grid(False)
+    left.set(xticks=[], yticks=[], xlabel=f"{rows * wide} neighbouring doubles around {first:.6e}")
+    left.set_title("From which true bit can each come? (1e-10)", loc="left")
+    left.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4)
+    losses = [10.0**power for power in range(-16, 1)]
+    for law, colour, mark in (
+        (Cauchy(), PINK, "D"), (Laplace(), RED, "o"), (Gaussian(1e-6), SKY, "s"),
+    ):  # fmt: skip
+        share = [settled_share(law, float(law.widen(each)) / each) for each in losses]
+        right.semilogx(losses, share, mark + "-", color=colour, ms=5, label=law.title)
+    right.set(xlabel="claimed loss of an answer", ylabel="share of answers", ylim=(0, 1))
+    right.set_title("One answer settles the bit", loc="left")
+    right.legend(frameon=False, loc="lower center", ncols=3)
+    save(figure, "mechanism-dp-textbook")
 
 
 def dp_smooth() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from thinveil.attacker.attacks.table import Wish, nothing_of
+from thinveil.attacker.channel import Looked, by_doubles, simpler
 from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
 from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
@@ -19,45 +21,74 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.shapes import holds
 
 
-def attack_on(options: Options, facts: PublicFacts) -> Attack[Found]:
+def attack_on(options: Options, facts: PublicFacts, ulps: int = 0) -> Attack[Found]:
     """Return the attack, made for a target of which only public facts are known.
+
+    Where doubles are looked at, so many of them may lie between the noise of the target and ours
+    at scale 1: none where our own library draws it.
 
     Raises:
         UsageError: Something asked for does not fit the schema.
     """
     care = options.care(facts.records * len(facts.schema))
+    again = facts.policies.cache and not facts.claim.reads_exactly
 
     def attack(facts: PublicFacts) -> Attack[Found]:
-        made = _attack(options, facts, care)
+        made = _attack(options, facts, care, again)
         if options.attack != "dataset":
             return worded(facts, care, made)
         nothing = nothing_of(facts, options.widths(facts.schema))
         return worded(facts, care, made, lambda: nothing)
 
-    try:
+    def by_noise() -> Attack[Found]:
         return else_by_bits(facts, attack(facts), attack, options.test in (None, SEQUENTIAL))
+
+    try:
+        clean = _as_doubles_show_it(options, facts)
+        if clean is None:
+            return by_noise()
+        attack(clean).close()  # what does not fit is said now, not after the first question
+        return by_doubles(facts, care, attack, by_noise, Looked(ulps=ulps))
     except SchemaError as error:
         raise UsageError(str(error)) from None
 
 
-def _attack(options: Options, facts: PublicFacts, care: Care) -> Attack[Found]:
+def _as_doubles_show_it(options: Options, facts: PublicFacts) -> PublicFacts | None:
+    """Return what the target looks like to an attack that reads doubles; None if it does not.
+
+    Raises:
+        UsageError: It is asked to, and cannot.
+    """
+    claim = facts.claim
+    if options.channel == "doubles":
+        if options.test is not None:
+            raise UsageError("--test weighs noise, which --channel doubles does not: give one")
+        return simpler(facts)
+    honest = claim.textbook
+    if options.channel == "noise" or options.test is not None or not honest:
+        return None
+    with suppress(UsageError):
+        return simpler(facts)
+    return None
+
+
+def _attack(options: Options, facts: PublicFacts, care: Care, again: bool) -> Attack[Found]:
     strategy = strategy_named(options.strategy_for(facts.claim))
     if not holds(facts.claim.sensitivity, facts.claim.shape, facts.records):
         raise UsageError(
             f"the noise of {facts.claim.name} has another shape in a table of {facts.records:,} "
             "records than in small ones: its sensitivity must say shape = Shape(level=False)"
         )
-    return strategy.attack(options.attack, facts, care, wish_of(options, facts))
+    return strategy.attack(options.attack, facts, care, wish_of(options, facts, again))
 
 
-def wish_of(options: Options, facts: PublicFacts) -> Wish:
-    """Return what the options wish for, in codes.
+def wish_of(options: Options, facts: PublicFacts, again: bool) -> Wish:
+    """Return what the options wish for, in codes; of questions asked `again` in new words.
 
     Raises:
         UsageError: Something asked for does not fit the schema or the mechanism.
     """
     schema = facts.schema
-    again = facts.policies.cache and not facts.claim.reads_exactly
     wish = Wish(
         columns=[schema.column(name) for name in options.columns],
         order=[schema.column(name) for name in options.order],

@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 import numpy as np
 
+from thinveil.attacker.channel import Looked
 from thinveil.attacker.evidence.likelihood import ErrorBound
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.schedule import Schedule
@@ -54,6 +55,7 @@ class Meter:
         error: The chance that any answer was misread, where single answers are read.
         risk: The chance, as planned by the attack, that it decided anything wrongly.
         spent: The claimed loss of everything answered so far.
+        channel: What came of looking at doubles; None where nobody looked.
     """
 
     columns: int
@@ -66,6 +68,7 @@ class Meter:
     error: ErrorBound = field(default_factory=ErrorBound)
     risk: float = 0.0
     spent: Fraction = Fraction(0)
+    channel: Looked | None = None
 
     def __post_init__(self) -> None:
         self.by_column = np.zeros(self.columns + 1, np.int64)
@@ -223,6 +226,7 @@ class _Carrier:
         meter.count(batch, self._facts.records)
         meter.error.add(self._facts.claim, batch.queries, stamped.epsilon)
         meter.risk = batch.about.risk
+        meter.channel = batch.about.channel or meter.channel
         meter.spent = self._ledger.spent
         if self._watched:
             how = "replayed" if values is not None else "drawn"

@@ -151,12 +151,14 @@ class About:
         done: How much of the attack's work is settled, between 0 and 1.
         so_far: Called only when somebody looks; returns the reconstruction so far.
         risk: The chance, planned so far, that the attack decided something wrongly.
+        channel: What came of looking at doubles, where the attack does.
     """
 
     label: str = ""
     done: float = 0.0
     so_far: Callable[[], Any] = lambda: None
     risk: float = 0.0
+    channel: Any = None
 
 
 _NOTHING = About()

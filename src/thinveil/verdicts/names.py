@@ -30,15 +30,17 @@ _COLOURS: Final = {
     "idp-noisy": "orange",
     "bdp": "sky",
     "dp-laplace": "blue",
+    "dp-textbook": "pink",
 }
 PARTS: Final = frozenset({"noisy", "integer", "binary", ""})
 """What the name of a mechanism gets where an offset or rounding is put upon it."""
 KINDS: Final = {
     "grey": "no protection",
     "red": "noise follows the data (IDP, Bootstrap DP)",
+    "pink": "claimed differential privacy, drawn in doubles",
     "blue": "honest differential privacy, as a control",
 }
-"""What the colours of the three kinds of mechanisms mean."""
+"""What the colours of the four kinds of mechanisms mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class ClaimRecord:
 
     `which_is` says what it does, in a phrase, and `sense` in which sense it claims its privacy
     loss. It is `protected` if it claims any, `leaks` if the scale of its noise gives counts away,
-    is a `control` if it is honest, there to show what staying safe looks like, and `counts` if
-    answers tell counts, and not merely none, some or all.
+    `textbook` if which doubles come out does, is a `control` if it is honest, there to show what
+    staying safe looks like, and `counts` if answers tell counts, and not merely none, some or all.
     """
 
     DERIVED: ClassVar = ("title",)
@@ -59,6 +61,7 @@ class ClaimRecord:
     which_is: str
     protected: bool
     leaks: bool
+    textbook: bool
     control: bool
     counts: bool
     sense: str
@@ -66,7 +69,7 @@ class ClaimRecord:
     @staticmethod
     def of(claim: Claim) -> ClaimRecord:
         """Return how a claim is spoken of."""
-        same = ("name", "k", "universe", "protected", "leaks", "control", "counts")
+        same = ("name", "k", "universe", "protected", "leaks", "textbook", "control", "counts")
         told = {name: getattr(claim, name) for name in same}
         return ClaimRecord(which_is=claim.describe(), sense=sense_of(claim), **told)
 
@@ -79,9 +82,11 @@ class ClaimRecord:
 
     @property
     def kind(self) -> str:
-        """The colour of its kind: no protection, noise that follows the data, or honest."""
+        """The colour of its kind: no protection, noise that follows the data, doubles, honest."""
         if not self.protected:
             return "grey"
+        if self.textbook:
+            return "pink"
         return "blue" if self.control else "red"
 
     def among(self, families: Iterable[str]) -> str:

@@ -81,4 +81,13 @@ class Cauchy(Additive):
 
     def standard(self, words: Words) -> Floats:
         """Draw by the inverse of the distribution function."""
-        return self.quantile(uniform(words), 1.0)
+        return self.drawn(uniform(words))
+
+    def drawn(self, u: Floats) -> Floats:
+        """Return what a uniform number becomes, sign and all."""
+        return self.quantile(u, 1.0)
+
+    def undrawn(self, x: Floats) -> Floats:
+        """Return about which uniform number becomes this one."""
+        u: Floats = np.arctan(x) / np.pi + 0.5
+        return u

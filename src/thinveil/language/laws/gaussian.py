@@ -155,7 +155,15 @@ class Gaussian(Additive):
 
     def standard(self, words: Words) -> Floats:
         """Draw by inversion: the top 53 bits are a tail."""
-        return signed(words, -_at(uniform(words) / 2))
+        return signed(words, self.drawn(uniform(words)))
+
+    def drawn(self, u: Floats) -> Floats:
+        """Return the magnitude that a uniform number becomes: where both tails hold so much."""
+        return -_at(u / 2)
+
+    def undrawn(self, x: Floats) -> Floats:
+        """Return about which uniform number becomes this magnitude."""
+        return 2 * _upper(np.abs(x))
 
 
 @lru_cache(maxsize=2**16)

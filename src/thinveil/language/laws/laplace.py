@@ -83,4 +83,14 @@ class Laplace(Additive):
 
     def standard(self, words: Words) -> Floats:
         """Draw an exponential magnitude and a sign."""
-        return signed(words, -np.log(uniform(words)))
+        return signed(words, self.drawn(uniform(words)))
+
+    def drawn(self, u: Floats) -> Floats:
+        """Return the magnitude that a uniform number becomes: -log u."""
+        magnitude: Floats = -np.log(u)
+        return magnitude
+
+    def undrawn(self, x: Floats) -> Floats:
+        """Return about which uniform number becomes this magnitude."""
+        u: Floats = np.exp(-np.abs(x))
+        return u

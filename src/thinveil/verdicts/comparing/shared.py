@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
@@ -23,13 +23,14 @@ USUAL_PEOPLE: Final = 40
 """How many people a comparison tries its attacks on, unless told otherwise."""
 
 
-def _by_kind(name: str) -> tuple[bool, bool, bool, str]:
+def _by_kind(name: str) -> tuple[bool, bool, bool, bool, str]:
     claim = claim_named(name)
-    return claim.protected, not claim.leaks, not claim.counts, name
+    return claim.protected, not claim.leaks, claim.control, not claim.counts, name
 
 
 ORDER: Final = tuple(sorted(MECHANISMS, key=_by_kind))
-"""All built-in mechanisms: no protection, those whose noise depends on the data, honest ones."""
+"""All built-in mechanisms: no protection, noise that depends on the data, drawn in doubles, honest.
+"""
 
 
 def all_in_order() -> tuple[tuple[str, ...], list[str]]:
@@ -92,6 +93,6 @@ def within(observer: Observer, name: str, done: float, part: float) -> Observer:
 
     def observe(meter: Meter, about: About) -> None:
         label = f"{name}: {about.label}"
-        observer(meter, About(label, done + part * about.done, about.so_far, about.risk))
+        observer(meter, replace(about, label=label, done=done + part * about.done))
 
     return observe

@@ -1,0 +1,364 @@
+"""Reading the doubles themselves: a simpler attack runs inside, and is sent what they settle.
+
+Where noise is drawn as textbooks draw it, an answer often can come from one true answer only
+(`evidence.doubles`; a side channel, Mironov 2012). The attack inside believes in a target without
+that noise. Each of its questions is really asked, as often as it takes until all laws that could
+have given these very doubles mean the same; then it is sent a clean answer.
+
+A target that says it draws safely, or by another library, might not draw so at all. A double of
+its answers then is possible from 0, from 1 or from both by mere chance, so nothing is believed
+before the answers to a few questions were all possible, each question's from one law, so often
+that chance explains it no better than the error of the attack allows. How often a double is
+possible by chance is measured (`doubles.shares`): 0.36 for Laplace noise, so about 30 answers do.
+One that is impossible widens what counts as possible; where that is not enough, noise alone is
+weighed, as without all this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from thinveil.attacker.evidence import doubles
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.rephrasing import varied
+from thinveil.attacker.terms import Attack
+from thinveil.errors import Undecided, UsageError
+from thinveil.language.extents import Constants, Extent
+from thinveil.language.facts import PublicFacts
+from thinveil.language.mechanisms.unprotected import unprotected
+from thinveil.language.queries import About, Answers, Codes, Flags, Floats, QueryBatch
+
+_T = TypeVar("_T")
+
+FIRST: Final = 64
+"""Answers that the doubles are first judged by: chance alone would leave 1e-28 of Laplace noise."""
+_FEW: Final = 4  # questions that these are shared over
+_SINGLY: Final = 3  # times that a question is asked for one answer, before it is asked for more
+_MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question only is judged
+
+
+@dataclass(slots=True)
+class Looked:
+    """What came of looking at doubles, while a run lasts and after it.
+
+    Args:
+        used: Whether the doubles settled what was asked.
+        answers: How many answers were looked at.
+        settled: How many questions their doubles settled.
+        ulps: How many doubles off ours the noise at scale 1 may lie.
+        outcomes: How many laws an answer can follow, all told apart.
+        why: Where they were of no use, the reason.
+    """
+
+    used: bool = False
+    answers: int = 0
+    settled: int = 0
+    ulps: int = 0
+    outcomes: int = 0
+    why: str = ""
+
+
+class _Impossible(Exception):
+    """Some double can come from no law that the claim allows, as far as is allowed for."""
+
+
+class _Useless(Exception):
+    """Doubles tell nothing here; the text says why."""
+
+
+def simpler(facts: PublicFacts) -> PublicFacts:
+    """Return what a target looks like to an attack that is sent what doubles settle.
+
+    Raises:
+        UsageError: They settle nothing that a search has a use for; the text says why.
+    """
+    claim, law = facts.claim, facts.claim.noise
+    why = ""
+    if law is None:
+        why = "adds no noise: its answers are what they are"
+    elif law.discrete:
+        why = "answers whole numbers, which can come from 0 and from 1 alike"
+    elif claim.post != "none":
+        why = "rounds its answers, so the doubles before that are not seen"
+    elif not doubles.tells(law):
+        why = "has a noise law of its own, and how that is drawn is not known here"
+    elif claim.reads_exactly and not claim.shape.presence:
+        why = "tells noise from no noise by any answer; no search here has a use for more"
+    elif facts.policies.cache and claim.universe == "bounded":
+        why = "caches its answers in a bounded universe: no question can be asked in new words"
+    elif not claim.control and _laws(facts) > _MOST_LAWS:
+        why = f"has more than {_MOST_LAWS:,} laws of noise, too many to tell apart"
+    if why:
+        raise UsageError(f"--channel doubles: the mechanism {claim.name} {why}")
+    if claim.reach and claim.offset:
+        return replace(facts, claim=replace(claim, offset=0.0))
+    bare = replace(unprotected(claim.universe), name=claim.name)
+    return replace(facts, claim=bare, policies=replace(facts.policies, min_epsilon=None))
+
+
+def by_doubles(
+    facts: PublicFacts,
+    care: Care,
+    inside: Callable[[PublicFacts], Attack[_T]],
+    otherwise: Callable[[], Attack[_T]],
+    looked: Looked,
+) -> Attack[_T]:
+    """Run an attack on what doubles settle; where they do not, another one on noise alone.
+
+    `inside` makes the attack for the target as doubles show it. Where a double turns out to be
+    impossible after others were believed, it starts over, with more allowed for.
+    """
+    clean = simpler(facts)
+    while True:
+        reader = _Reader(facts, clean, care, looked)
+        try:
+            return (yield from _carried(reader, inside(clean)))
+        except _Impossible:
+            if not _widened(looked):
+                looked.why = "some of its doubles cannot come from noise that is drawn so"
+                break
+        except _Useless as useless:
+            looked.why = str(useless)
+            break
+    looked.used, looked.settled = False, 0
+    return (yield from otherwise())
+
+
+def _widened(looked: Looked) -> bool:
+    """Allow for more; False where there is no more."""
+    more = [each for each in doubles.SLACKS if each > looked.ulps]
+    looked.ulps = more[0] if more else looked.ulps
+    return bool(more)
+
+
+def _carried(reader: _Reader, attack: Attack[_T]) -> Attack[_T]:
+    """Carry the batches of an attack to the target and clean answers back."""
+    try:
+        batch = next(attack)
+        while True:
+            answers = yield from reader.read(batch)
+            batch = attack.send(answers)
+    except StopIteration as stop:
+        found: _T = stop.value
+        return found
+
+
+def _laws(facts: PublicFacts) -> int:
+    """Return how many laws the answer to a question can follow."""
+    cuts = facts.claim.sensitivity.breakpoints(np.array([0]), facts.records)
+    return len(cuts[0]) + 1
+
+
+@dataclass(slots=True)
+class _Told:
+    """Answers: to which question each, the value, its loss, whether the predicate is constant."""
+
+    row: Codes
+    value: Floats
+    epsilon: Floats
+    constant: Flags
+
+    def and_then(self, more: _Told) -> _Told:
+        """Return these answers and others, those of a question next to each other."""
+        row = np.concatenate([self.row, more.row])
+        order = np.argsort(row, kind="stable")
+        value = np.concatenate([self.value, more.value])
+        epsilon = np.concatenate([self.epsilon, more.epsilon])
+        constant = np.concatenate([self.constant, more.constant])
+        return _Told(row[order], value[order], epsilon[order], constant[order])
+
+
+class _Questions:
+    """The questions of one batch, and which laws could have given all their answers so far."""
+
+    def __init__(self, facts: PublicFacts, clean: PublicFacts, batch: QueryBatch) -> None:
+        self._claim, self._records = facts.claim, facts.records
+        b = np.minimum(np.maximum(batch.threshold, -1), facts.records)
+        cuts = np.sort(facts.claim.sensitivity.breakpoints(b, facts.records), axis=1)
+        self._b, self._counts = b, np.concatenate([cuts, cuts[:, -1:] + 1], axis=1)
+        self._first = (self._counts >= 0) & (self._counts <= facts.records)
+        self.alive = self._first.copy()
+        bit: Codes = (self._counts > b[:, None]).astype(np.int64)
+        if clean.claim.protected:
+            zones = clean.claim.sensitivity.at(self._counts, b[:, None], facts.records, None) > 0
+            self._meant, self._worth = np.where(zones, 1, 2 * bit), 0.5
+        else:
+            self._meant, self._worth = bit, 1.0
+
+    def again(self) -> None:
+        """Forget all answers."""
+        self.alive = self._first.copy()
+
+    def learn(self, told: _Told, ulps: int) -> None:
+        """Strike out laws that cannot have given these answers.
+
+        Raises:
+            _Impossible: None of a question's laws can.
+        """
+        start = np.searchsorted(told.row, told.row)
+        turn = np.arange(len(told.row)) - start
+        for each in range(int(turn.max()) + 1):
+            self._strike(told, np.flatnonzero(turn == each), ulps)
+        if not self.alive.any(axis=1).all():
+            raise _Impossible
+
+    def _strike(self, told: _Told, some: Codes, ulps: int) -> None:
+        """Weigh one answer each of some questions."""
+        place, law = np.nonzero(self.alive[told.row[some]])
+        answer = some[place]
+        row = told.row[answer]
+        bit, sensitivity = self._claim.law(
+            self._counts[row, law], self._b[row], told.constant[answer], self._records,
+            told.epsilon[answer],
+        )  # fmt: skip
+        value, noise = told.value[answer], self._claim.noise
+        possible: Flags = value == bit
+        noisy = np.flatnonzero(sensitivity)
+        assert doubles.tells(noise)
+        scale = sensitivity[noisy] / told.epsilon[answer[noisy]]
+        centre = bit[noisy].astype(np.float64)
+        possible[noisy] = doubles.reachable(noise, value[noisy], centre, scale, ulps)
+        self.alive[row[~possible], law[~possible]] = False
+
+    def scale(self, told: _Told) -> float:
+        """Return the scale of noise of the first answer next to its threshold; 0 without noise."""
+        b = self._b[told.row[:1]]
+        one = self._claim.law(b, b, told.constant[:1], self._records, told.epsilon[:1])
+        return float(one[1][0] / told.epsilon[0])
+
+    def noisy(self, constant: Flags) -> Codes:
+        """Return the questions whose answers have noise, whatever the table says, next to b."""
+        trivial = constant | (self._b < 0) | (self._b >= self._records)
+        return np.flatnonzero(~trivial | (self._claim.offset > 0))
+
+    @property
+    def laws(self) -> int:
+        """How many laws an answer can follow."""
+        return len(self._counts[0])
+
+    @property
+    def settled(self) -> Flags:
+        """For each question, whether all laws left mean the same."""
+        low = np.where(self.alive, self._meant, 2).min(axis=1)
+        high = np.where(self.alive, self._meant, 0).max(axis=1)
+        same: Flags = low == high
+        return same
+
+    def clean(self) -> Floats:
+        """Return what each question was settled to."""
+        clean: Floats = np.where(self.alive, self._meant, 0).max(axis=1) * self._worth
+        return clean
+
+
+class _Reader:
+    """Asks until doubles settle what was asked, after making sure that they can be believed."""
+
+    def __init__(self, facts: PublicFacts, clean: PublicFacts, care: Care, looked: Looked) -> None:
+        self._facts, self._clean, self._care, self._looked = facts, clean, care, looked
+        self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
+        self._believed = False
+        self._about = About()
+
+    def read(self, batch: QueryBatch) -> Attack[Answers]:
+        """Settle a batch and return clean answers.
+
+        Raises:
+            Undecided: A question is not settled after as many answers as it may have.
+            _Impossible: A double can come from no law.
+            _Useless: Doubles tell nothing here.
+        """
+        questions = _Questions(self._facts, self._clean, batch)
+        asked = np.zeros(batch.questions, np.int64)
+        if not self._believed:
+            yield from self._doubt(batch, questions, asked)
+        left = np.flatnonzero((asked == 0) | ~questions.settled)
+        rounds = 0
+        while len(left):
+            if (asked[left] >= self._care.most_repeats).any():
+                raise self._undecided()
+            more = 1 if rounds < _SINGLY else 2 ** min(rounds - _SINGLY + 1, 10)
+            more = min(more, self._care.most_repeats - int(asked[left].max()))
+            questions.learn((yield from self._ask(batch, left, more)), self._looked.ulps)
+            asked[left] += more
+            left = left[~questions.settled[left]]
+            rounds += 1
+        self._looked.settled += batch.questions
+        return Answers(questions.clean())
+
+    def _ask(self, batch: QueryBatch, rows: Codes, each: int) -> Attack[_Told]:
+        """Ask some questions for so many answers each."""
+        part = batch.some(rows) if len(rows) < batch.questions else batch
+        risk = self._care.risk
+        about = replace(batch.about, risk=risk, channel=self._looked)
+        part = replace(part, repeats=np.full(len(rows), each), about=about)
+        if self._facts.policies.cache:
+            part = varied(self._facts, part, np.full(len(rows), each), self._care)
+        answers = yield part
+        self._looked.answers += len(answers.values)
+        drawn = answers.repeats if isinstance(answers.repeats, int) else each
+        epsilon = np.broadcast_to(np.asarray(answers.epsilon, np.float64), part.threshold.shape)
+        constant = self._constants.among(part)
+        return _Told(
+            np.repeat(rows, each), answers.values, np.repeat(epsilon, drawn),
+            np.repeat(constant, drawn),
+        )  # fmt: skip
+
+    def _doubt(self, batch: QueryBatch, questions: _Questions, asked: Codes) -> Attack[None]:
+        """Ask a few questions until it is sure that noise is drawn so, and no chance."""
+        noisy = questions.noisy(self._constants.among(batch))
+        if not len(noisy):
+            return
+        self._looked.outcomes = questions.laws
+        rows = noisy[: 1 if questions.laws > _MOST_LAWS else _FEW]
+        told: _Told | None = None
+        wanted, law = self._care.nats(1), self._facts.claim.noise
+        assert doubles.tells(law)
+        while True:
+            each = -(-FIRST // len(rows)) if told is None else int(asked[rows[0]])
+            each = min(each, self._care.most_repeats - int(asked[rows[0]]))
+            if each <= 0:
+                raise _Useless("too few answers to one question are allowed to be sure of them")
+            more = yield from self._ask(batch, rows, each)
+            asked[rows] += each
+            told = more if told is None else told.and_then(more)
+            scale = questions.scale(told)
+            while not self._possible(questions, told):
+                if not _widened(self._looked):
+                    raise _Impossible
+                wanted = self._care.nats(1)
+            if doubles.settled_share(law, scale, self._looked.ulps) * self._care.most_repeats < 1:
+                raise _Useless("its noise is so wide that adding 1 changes next to no double")
+            if self._nats(questions, told, scale) >= wanted:
+                self._believed = self._looked.used = True
+                return
+
+    def _possible(self, questions: _Questions, told: _Told) -> bool:
+        """Judge all answers kept, with as much allowed for as now is."""
+        questions.again()
+        try:
+            questions.learn(told, self._looked.ulps)
+        except _Impossible:
+            return False
+        return True
+
+    def _nats(self, questions: _Questions, told: _Told, scale: float) -> float:
+        """Bound how surely these possible doubles are no chance: a question's laws, each."""
+        law = self._facts.claim.noise
+        assert doubles.tells(law)
+        single, _ = doubles.shares(law, scale, self._looked.ulps)
+        nats = 0.0
+        for row in np.unique(told.row).tolist():
+            different = len(np.unique(told.value[told.row == row]))
+            nats += max(0.0, -different * math.log(single) - math.log(questions.laws))
+        return nats
+
+    def _undecided(self) -> Undecided:
+        return Undecided(
+            f"no usable difference was found: the doubles of {self._care.most_repeats:,} answers "
+            "to one question do not settle it (--most-repeats allows more)"
+        )
