@@ -154,7 +154,7 @@ def test_nothing_is_said_of_people_who_are_not_settled(small):
     for attack in ("membership", "uniqueness", "attribute"):
         code, result = audit(small, "--attack", attack, *who)
         assert code == 3
-        assert "learned nothing yet" in result["verdict"]
+        assert "Nothing was settled from" in result["verdict"]
         for person in result["result"] or []:
             assert person["correct"] is None
             assert "present" not in person

@@ -354,7 +354,7 @@ def test_of_people_no_more_is_said_than_at_the_terminal():
     unsettled["result"].append({"known": {}, "correct": None, "bits": None})
     assert "learned whether 1 of 2 people is in the table" in beyond(unsettled)
     del unsettled["result"][0]["present"]
-    unsettled |= {"result": unsettled["result"][:1], "verdict": "learned nothing yet"}
+    unsettled |= {"result": unsettled["result"][:1], "verdict": "Nothing was settled"}
     text = beyond(unsettled)
     assert "What was said is nothing nothing was settled" in text
     assert "true table was not at hand" not in text

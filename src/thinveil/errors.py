@@ -16,7 +16,7 @@
     ├── BudgetError           a privacy budget cannot be used as asked
     │   └── BudgetSpent       the cap or a limit refuses a batch; nothing of it was answered
     ├── EvidenceError         an answer cannot come from the claimed mechanism
-    │   └── Undecided         answers show no usable difference; nothing can be said
+    │   └── Undecided         the answers that may be had do not decide; the reason says why
     ├── TargetError           a target failed or answered nonsense
     ├── PluginError           somebody's plug-in cannot be used
     ├── TranscriptError       a transcript is damaged or belongs elsewhere
@@ -116,7 +116,7 @@ class EvidenceError(ThinveilError):
 
 
 class Undecided(EvidenceError):
-    """Answers show no usable difference, after as many of them as were planned."""
+    """As many answers as may be had do not decide; what would have been seen is said with it."""
 
 
 class TargetError(ThinveilError):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.power import power
 from thinveil.verdicts import said_of_trials
 from thinveil.verdicts.phrases import many, spelled, upper
 
@@ -26,10 +28,11 @@ PRECISE: Final = "at the chosen precision"
 GUESSES_MASKED: Final = (
     "What guessing gets is masked: of so few people it would tell what is true of them."
 )
+_DECISIONS: Final = 1000  # as attacks expect; fewer would have shown a little less loss
 MASK: Final = "\u2022\u2022\u2022"
 """What stands where a value is not shown."""
 SILENT: Final = "no usable difference"
-"""What stands where an attack said nothing."""
+"""What stands where an attack said nothing; the reason beside it says what would have shown."""
 
 
 # One run
@@ -47,7 +50,7 @@ def outcome(run: Record, masked: bool = False) -> str:
     )
     claim += f" and a delta of {spelled(run.delta_claimed)}" if run.delta_claimed else ""
     hide = masked and run.attack in TARGETED and run.settled > 0
-    who = f"An outsider {f'learned {_kind_learned(run)}' if hide else _learned(run)}"
+    who = f"An outsider learned {_kind_learned(run)}" if hide else _learned(run)
     parts = [f"{who}{precise} from {many(run.queries, 'answer')}, {claim}."]
     if run.ended == "undecided":
         parts.insert(0, f"{upper(run.reason)}.")
@@ -70,22 +73,29 @@ def unit_of(run: Record, usual: str) -> str:
     return "statements about people" if unit == "people" else unit
 
 
+NOTHING: Final = "Nothing was settled"
+"""What is said where an attack decided nothing: not that there was nothing to see."""
+
+
 def _learned(run: Record) -> str:
+    """Say who learned what: the first words of a sentence."""
     if run.ended == "undecided" and run.is_nothing:
-        return "learned nothing"
+        return NOTHING
     if run.records_rebuilt is not None:
-        return _rebuilt(run, run.records_rebuilt)
+        return f"An outsider {_rebuilt(run, run.records_rebuilt)}"
     if run.columns:
         names = ", ".join(each.column for each in run.columns)
         judged = {each.judged for each in run.columns}
         if judged == {None}:
-            return f"rebuilt {'' if run.ended == 'complete' else 'part of '}the column {names}"
-        return f"recovered the column {names} {'exactly' if judged == {True} else 'in part'}"
+            part = "" if run.ended == "complete" else "part of "
+            return f"An outsider rebuilt {part}the column {names}"
+        how = "exactly" if judged == {True} else "in part"
+        return f"An outsider recovered the column {names} {how}"
     if run.count is not None and run.settled:
-        return f"learned that {_counted(run.count)}"
-    if run.people:
-        return f"learned {_about_people(run)}"
-    return "learned nothing yet"
+        return f"An outsider learned that {_counted(run.count)}"
+    if run.people and run.settled:
+        return f"An outsider learned {_about_people(run)}"
+    return NOTHING
 
 
 def _rebuilt(run: Record, whole: int) -> str:
@@ -116,8 +126,6 @@ def _counted(found: CountResult) -> str:
 def _about_people(run: Record) -> str:
     """Say what was learned of people; of those not settled yet, nothing is said."""
     people = [each for each in run.people if run.is_settled(each)]
-    if not people:
-        return "nothing yet"
     alone = people[0] if len(run.people) == 1 else None
     all_of_them = many(len(people), "person", "people")
     present = sum(each.present is True or run.present for each in people)
@@ -208,9 +216,8 @@ def comparison(compared: Comparison) -> str:
     calm = [each for each in controls if each.at_baseline]
     if calm:
         silent = all(one.ended == "undecided" for each in calm for one in each.tried)
-        why = f": {SILENT} was found in {compared.settings.most_repeats:,} answers to one question"
         said = f"{many(len(calm), 'control')} stayed at the baseline"
-        parts.append(f"{said}{why if silent else ''}.")
+        parts.append(f"{said}{_null(compared) if silent else ''}.")
     parts += [
         f"{each.mechanism} went beyond the baseline, at a claimed loss of "
         f"{spelled(each.epsilon_claimed or 0.0)}: so large a loss promises little."
@@ -220,6 +227,14 @@ def comparison(compared: Comparison) -> str:
     if compared.interrupted:
         parts.append("The comparison was interrupted: this is what was done so far.")
     return " ".join(parts) or "Nothing was compared."
+
+
+def _null(compared: Comparison) -> str:
+    """Say that nothing was seen in all answers to a question, and what would have been."""
+    most = compared.settings.most_repeats
+    nats = Care(compared.error_wanted).nats(_DECISIONS)
+    found = f": {SILENT} was found in {most:,} answers to one question"
+    return f"{found}; {power(most, nats)}"
 
 
 def comparison_headline(lines: Sequence[Line]) -> str:

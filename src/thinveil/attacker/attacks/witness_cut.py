@@ -136,11 +136,11 @@ def find_cut(facts: PublicFacts, care: Care, so_far: Callable[[], Any]) -> Attac
             if not left:
                 finest = False
                 break
-    so = "this attack learns nothing; records may differ between the cuts it tried"
+    so = "this attack goes no further; records may differ between the cuts it tried"
     if finest:
         so = "all records look equal, and this mechanism shows nothing more of such a table"
     raise Undecided(
-        f"no usable difference was found: none of {tried:,} cuts has records on both sides, so {so}"
+        f"no cut was found to go on from: none of {tried:,} has records on both sides, so {so}"
     )
 
 

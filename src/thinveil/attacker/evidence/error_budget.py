@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
+from thinveil.attacker.evidence.power import power
 from thinveil.errors import Undecided, UsageError
 from thinveil.language.queries import About
 
@@ -85,11 +86,16 @@ class Care:
         return self.error * j / (self.expected + j)
 
 
-def undecided(care: Care) -> Undecided:
-    """Return the error for questions whose answers show no usable difference."""
+def undecided(care: Care, nats: float | None = None) -> Undecided:
+    """Return the error for questions whose answers show no usable difference, with its power.
+
+    A decision needed so many nats; else those of the last one that had its share.
+    """
+    wanted = care.nats(0) if nats is None else nats
     return Undecided(
         f"no usable difference was found: {care.most_repeats:,} answers to one question do not "
-        f"tell what it asks at the wanted error of {care.error:g} (--most-repeats allows more)"
+        f"tell what it asks at the wanted error of {care.error:g} (--most-repeats allows more); "
+        f"{power(care.most_repeats, wanted)}"
     )
 
 

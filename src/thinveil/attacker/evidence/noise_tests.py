@@ -21,10 +21,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from thinveil.attacker.evidence.error_budget import Care, undecided
+from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import check_rounded
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
-from thinveil.errors import EvidenceError, UsageError
+from thinveil.errors import EvidenceError, Undecided, UsageError
 from thinveil.language.claims import Claim, Post
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import Laplace
@@ -276,8 +276,8 @@ class FixedTally:
             ahead = self._nats + 0.1  # planned a little ahead, not anew for every round
             try:
                 m = repetitions(self._test, math.exp(-ahead), epsilon)
-            except EvidenceError:
-                raise undecided(self._care) from None
+            except EvidenceError as error:
+                raise Undecided(str(error)) from None
             known = self._planned = ahead, epsilon, m
         return known[2]
 
@@ -287,7 +287,11 @@ class FixedTally:
         if m is None:
             m = 1 if self._epsilon is None else self._plan(self._epsilon)
         if m > self._care.most_repeats:
-            raise undecided(self._care)
+            raise Undecided(
+                f"the test {self._care.test!r} would need {m:,} answers to one question at the "
+                f"wanted error of {self._care.error:g}, and at most {self._care.most_repeats:,} "
+                "are tried (--most-repeats allows more)"
+            )
         return np.full(self._rows, m)
 
     def add(self, batch: QueryBatch, answers: Answers) -> tuple[Flags, list[int]]:

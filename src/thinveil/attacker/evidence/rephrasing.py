@@ -121,8 +121,9 @@ def _part(empty: Empty, word: Codes) -> tuple[Codes, Codes]:
     before = np.cumsum(size - lengths + 1)
     if word[-1] >= before[-1]:
         raise Undecided(
-            "no usable difference was found: the curator caches its answers, and the range that "
-            f"is known to be empty offers no more than {int(before[-1]):,} different wordings"
+            "questions could not be repeated often enough: the curator caches its answers, and the "
+            "range that is known to be empty offers no more than "
+            f"{int(before[-1]):,} different wordings"
         )
     place = np.searchsorted(before, word, side="right")
     start = empty.low + word - np.where(place > 0, before[np.maximum(place - 1, 0)], 0)
@@ -175,7 +176,7 @@ def find_empty(
                 if (yield from _holds_none(facts, care, column, low, high, about)):
                     return Empty(column, int(low[-1]), int(high[-1]))
     raise Undecided(
-        "no usable difference was found: the curator caches its answers, this mechanism needs "
+        "questions could not be repeated: the curator caches its answers, this mechanism needs "
         "repeated ones, and no range was found to be empty that could change the words"
     )
 

@@ -60,7 +60,7 @@ def picture(run: Record, found: Accuracy) -> Picture:
         GUESSES_MASKED
         if hidden
         else "A figure means something only beside what guessing gets. Where the dot is no further "
-        "right than the marks of the guessers, the attack learned nothing new there.",
+        "right than the marks of the guessers, the attack showed nothing beyond guessing there.",
         tuple(panels),
         _table(found, unit, sure, 10 if inferred else 5),
         tuple(keys),

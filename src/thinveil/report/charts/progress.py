@@ -68,7 +68,7 @@ def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
         "its attributes are known together. This counts what was rebuilt, right or wrong; "
         f"{judged}."
         if last.values
-        else "No value was settled: no usable difference was found."
+        else "No value was settled; the verdict says what would have been seen."
         if run.ended == "undecided"
         else "No value was settled before the run ended."
     )
