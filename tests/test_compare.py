@@ -82,7 +82,10 @@ def test_controls_stay_at_the_baseline_and_state_nothing(compared):
     for name in CONTROLS:
         assert lines[name].claim.control
         assert lines[name].at_baseline
-        for each in lines[name].tried:
+        member, *others = lines[name].tried
+        assert (member.ended, member.stated, member.reason) == ("complete", member.of, "")
+        assert sure(member.trial).epsilon_at_least == 0
+        for each in others:
             assert (each.ended, each.stated, each.recovered) == ("undecided", 0, 0)
             assert "512 answers to one question" in each.reason
             assert each.queries >= 512
@@ -100,7 +103,8 @@ def test_baselines_are_those_of_asking_nothing(compared):
 def test_the_sentence_says_what_was_shown(compared):
     sentence = compared.sentence()
     assert "5 relaxed mechanisms gave everything away at a claimed loss of at most" in sentence
-    assert "2 controls stayed at the baseline: no usable difference was found in 512" in sentence
+    assert "2 controls stayed at the baseline in 512 answers to one question." in sentence
+    assert "10 trials of membership can show no bound." in sentence
     assert compared.exit_code == 0
 
 

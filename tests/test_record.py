@@ -6,7 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -224,9 +224,12 @@ def test_a_report_names_no_option_where_it_helps_nobody():
     verdict = audit(people(20), mechanism="dp-laplace", most_repeats=64)
     assert "--most-repeats" in verdict.sentence()
     assert "--most-repeats allows more" not in page(verdict.record())
-    capped = audit(people(20), max_queries=300, trials=400)
+    capped = audit(people(20), max_queries=300, trials=20)
     text = page(capped.record())
     assert "--trials 2000" not in text
+    assert capped.run.ending == "cap"
+    assert "20 of 20 guesses were right" in text
+    text = page(replace(capped.record(), membership=None, ended="interrupted"))
     assert "Trials were asked for, and come after the attack, which ended early." in text
 
 

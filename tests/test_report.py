@@ -241,22 +241,22 @@ def title_of(text: str, name: str) -> str:
 def test_a_bound_of_nought_is_not_a_difference_of_none():
     run = results("trial")
     inside, outside = run["membership"]["in"], run["membership"]["out"]
-    none = {"true_positives": 0, "false_positives": 0}
-    half = {"true_positives": inside // 2, "false_positives": outside // 2}
-    few = {"in": 1, "out": 1, "hunches": [0, 1], "asked_for": 2}
+    none = {"right": 20, "made": 40, "trials": 40, "held_out": 0, "threshold": 0.0}
+    half = {"true_positives": inside // 2, "false_positives": outside // 2, "guesses": none}
+    two = {"guesses": {**none, "right": 1, "made": 2, "trials": 2}}
+    few = {"in": 1, "out": 1, "hunches": [0, 1], "asked_for": 2, **two}
+    few |= {"true_positives": 0, "false_positives": 0}
     for change, title in (
-        (few | none, "So few trials can show no bound, whatever the attack does"),
-        ({**none, "queries": 0}, "Nothing was asked in the trials"),
-        (
-            {**none, "silent": [inside, outside]},
-            "No usable difference was found in the trials",
-        ),
+        (few, "So few trials can show no bound, whatever the attack does"),
+        ({**half, "queries": 0}, "Nothing was asked in the trials"),
         (half, "No bound above 0 on epsilon was shown, at 99.9 % confidence"),
     ):
         trial = {**run["membership"], **change}
         text = page({**run, "membership": trial})
         assert title_of(text, "membership") == title
         assert "No difference" not in text
+    told = beyond({**run, "membership": {**run["membership"], **half}})
+    assert "would have shown one with a probability of 90 %" in told
     whole = page(run)
     for words in ("stopped by hand after", "the target itself was not asked"):
         assert words not in whole
@@ -272,16 +272,12 @@ def test_trials_are_judged_by_their_coins():
     assert "true table was not at hand" not in said("trial")
 
 
-def test_trials_that_said_nothing_are_not_right():
+def test_trials_in_which_nothing_was_asked_are_not_right():
     run = results("trial")
-    tried = run["membership"]
-    silent = {"silent": [tried["in"], tried["out"]], "true_positives": 0, "false_positives": 0}
-    for queries, what in ((163840, "no usable difference was found"), (0, "nothing was asked")):
-        text = beyond({**run, "membership": {**run["membership"], **silent, "queries": queries}})
-        assert f"Right nothing {what} in 40 trials" in text
-        assert "of membership right" not in text
-    some = {**run["membership"], "silent": [3, 0]}
-    assert "where 3 without an answer count as" in beyond({**run, "membership": some})
+    text = beyond({**run, "membership": {**run["membership"], "queries": 0}})
+    assert "Right nothing nothing was asked in 40 trials" in text
+    assert "of membership guessed rightly" not in text
+    assert "40 of 40 trials of membership guessed rightly" in beyond(run)
     # trials beside a target elsewhere: what was claimed and asked in them, not of the target
     mine = {**run["membership"], "simulated": True, "epsilon_claimed": 1e-10, "queries": 40}
     text = beyond({**run, "membership": mine, "queries": 0, "epsilon_claimed": 0.0})
@@ -347,7 +343,7 @@ def test_of_people_no_more_is_said_than_at_the_terminal():
     assert "learned the values of 1 attribute among several records that fit from" in text
     assert not re.search("81.?917", text)
     assert "not scored nobody asked about is alone in what was known of them" in text
-    assert "trials of membership right" not in text
+    assert "trials of membership guessed rightly" not in text
     entry |= {"matches": 0, "values": {}}
     assert "attributes of a person" not in beyond(run)
     unsettled = json.loads(json.dumps(results("membership")))
@@ -389,7 +385,8 @@ def test_a_mechanism_without_an_answer_has_no_bar():
         if row["name"] == "dp-laplace"
     ]
     assert len(rows) == 3
-    for row in rows:
+    assert rows[0]["share"] is not None  # a trial always guesses
+    for row in rows[1:]:
         assert row["text"] == "no usable difference"
         assert (row["share"], row["guess"], row["told"]) == (None, None, None)
     assert "dp-laplace no usable difference;" in figure.replace(".", ";")
@@ -459,13 +456,13 @@ def test_the_bound_is_never_called_a_refutation():
         )
 
 
-CANARY_JOBS = ("canary-nurse", "canary-clerk")
+CANARY_JOBS = ("kestrel-nurse", "kestrel-clerk")
 
 
 @pytest.fixture(scope="module")
 def canaries(tmp_path_factory):
     """A table whose values, counts and place would be noticed wherever they turn up."""
-    folder = tmp_path_factory.mktemp("canary-folder")
+    folder = tmp_path_factory.mktemp("kestrel-folder")
     rows = [f"{48611 + (i % 2)},{CANARY_JOBS[i >= 7919]}" for i in range(9000)]
     path = folder / "people.csv"
     path.write_text("age,job\n" + "\n".join(rows) + "\n")
@@ -476,21 +473,22 @@ def canaries(tmp_path_factory):
     "attack", ["dataset", "count", "membership", "uniqueness", "attribute", "column"]
 )
 def test_the_report_does_not_leak(canaries, attack, tmp_path):  # fmt: skip
-    known = {"job": "canary-nurse"}
+    known = {"job": "kestrel-nurse"}
     how: dict[str, Any] = {"attack": attack}
     if attack == "column":
         how["columns"] = ["job"]
     elif attack == "attribute":
-        how |= {"known": [known, {"job": "canary-clerk"}], "columns": ["age"]}
+        how |= {"known": [known, {"job": "kestrel-clerk"}], "columns": ["age"]}
         how["priors"] = {"age": "48611..48612"}
     elif attack != "dataset":
         how["known"] = known
     line = (
-        f"thinveil audit {canaries} --attack {attack} --known job=canary-nurse --known=job=canary "
-        f"--prior age=48611..48612 --people {canaries.parent}/targets.csv --truth {canaries}"
+        f"thinveil audit {canaries} --attack {attack} --known job=kestrel-nurse "
+        f"--known=job=kestrel --prior age=48611..48612 --truth {canaries} "
+        f"--people {canaries.parent}/targets.csv"
     )
     truth = thinveil.load(canaries)
-    transcript = tmp_path / "canary-folder-2" / "run.transcript"
+    transcript = tmp_path / "kestrel-folder-2" / "run.transcript"
     transcript.parent.mkdir()
     verdict = thinveil.audit(truth, exhibits=True, command=line, transcript=transcript, **how)
     plain = verdict.record(records_shown=verdict.examples(truth)).to_plain()
@@ -499,7 +497,7 @@ def test_the_report_does_not_leak(canaries, attack, tmp_path):  # fmt: skip
     if plain["staircase"]:
         counts |= {each["threshold"] for each in plain["staircase"]["points"]}
     words = {
-        "canary",
+        "kestrel",
         *map(str, range(48611, 48613)),
         *map(str, counts),
         *(f"{each:,}" for each in counts),
@@ -513,8 +511,8 @@ def test_the_report_does_not_leak(canaries, attack, tmp_path):  # fmt: skip
     assert MASK in closed
     assert "people.csv" in closed
     # the canaries are alive: with leave to show, values are there, and still no folders
-    assert re.search("canary-(nurse|clerk)|48,?61[12]", opened)
-    assert "canary-folder" not in opened
+    assert re.search("kestrel-(nurse|clerk)|48,?61[12]", opened)
+    assert "kestrel-folder" not in opened
 
 
 def test_command_lines_are_masked_by_what_is_known_to_be_harmless():

@@ -45,7 +45,7 @@ def _elsewhere(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mechanism", sweep(LEAKING, 2))
 def test_trials_tell_who_was_replaced_whatever_the_mechanism(mechanism):
     found = trial(DATA, mechanism=mechanism, trials=60)
-    assert (found.tpr, found.fpr, found.trials, found.undecided) == (1, 0, 60, 0)
+    assert (found.tpr, found.fpr, found.trials, found.guesses.made) == (1, 0, 60, 60)
     assert found.epsilon_at_least == found.ceiling > 1
     assert found.baseline.epsilon_at_least == 0
     if mechanism != "unprotected":
@@ -54,14 +54,15 @@ def test_trials_tell_who_was_replaced_whatever_the_mechanism(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", ["dp-laplace", "dp-smooth"])
-def test_honest_mechanisms_show_no_difference_and_the_sentence_says_no_more(mechanism):
+def test_honest_mechanisms_show_no_bound_and_the_sentence_says_what_would_have_shown(mechanism):
     found = trial(DATA, mechanism=mechanism, trials=20, most_repeats=64)
-    assert (found.tpr, found.fpr, found.epsilon_at_least) == (0, 0, 0)
-    assert found.undecided == 20
-    assert (
-        "no usable difference was found in 20 trials of up to 64 answers each" in found.sentence()
-    )
-    assert "at least" not in found.sentence()
+    assert (found.epsilon_at_least, found.most_queries, found.cut) == (0, 64, 0)
+    assert 0 < found.guessed_right < 20
+    said = found.sentence()
+    assert "which shows no bound above 0 at 99.9 % confidence. A loss of 2.82" in said
+    assert "would have shown one with a probability of 90 %" in said
+    for words in ("at least", "no usable difference", "nothing"):
+        assert words not in said
 
 
 def test_what_an_honest_mechanism_claims_is_never_passed():
@@ -184,14 +185,15 @@ def test_a_trial_needs_the_table_itself():
 
 def test_too_few_trials_are_not_called_a_null_result():
     found = trial(DATA, trials=8)
-    assert (found.correct, found.epsilon_at_least, found.ceiling) == (8, 0, 0)
+    assert (found.guessed_right, found.epsilon_at_least, found.ceiling) == (8, 0, 0)
     said = found.sentence()
-    assert "the attack was right in 8 of 8 trials, which shows no bound above 0" in said
-    assert "so few can show none" in said
+    assert "8 of 8 guesses were right, which shows no bound above 0" in said
+    assert "So few trials can show none" in said
+    assert found.seen_loss is None
     assert "chance" not in said
 
 
-@pytest.mark.parametrize("limits", [{"max_queries": 5}, {"cap": "1e-9"}])
+@pytest.mark.parametrize("limits", [{"cap": "1e-11"}, {"epsilon": "1e-10", "cap": "1e-11"}])
 def test_trials_in_which_nothing_was_asked_say_so(limits):
     verdict = audit(DATA, attack="membership", trials=20, mechanism="idp-noisy", **limits)
     assert verdict.exit_code == 3

@@ -13,9 +13,11 @@ from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
 from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
 from thinveil.attacker.findings import Found
+from thinveil.attacker.scored import Means, score
 from thinveil.attacker.strategies import shape_of, strategy_named
-from thinveil.attacker.terms import Attack
+from thinveil.attacker.terms import Attack, Person
 from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import Equal, Fixed, first_loss, most_answers
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.shapes import holds
@@ -72,14 +74,34 @@ def _as_doubles_show_it(options: Options, facts: PublicFacts) -> PublicFacts | N
     return None
 
 
+def trial_on(options: Options, facts: PublicFacts, person: Person) -> Attack[float]:
+    """Return one trial of membership: is this person in the table? It returns a score.
+
+    Whatever the strategy, it is the likelihood ratio that speaks.
+
+    Raises:
+        UsageError: The mechanism is not what its description says in a table of this size.
+    """
+    _check_shape(facts)
+    schedule = options.schedule(facts.claim)
+    most, even = most_answers(schedule, options.cap_value()), isinstance(schedule, (Equal, Fixed))
+    means = Means(first_loss(schedule), most, even)
+    return score(facts, options.care(1), person, means)
+
+
 def _attack(options: Options, facts: PublicFacts, care: Care, again: bool) -> Attack[Found]:
     strategy = strategy_named(options.strategy_for(facts.claim))
+    _check_shape(facts)
+    return strategy.attack(options.attack, facts, care, wish_of(options, facts, again))
+
+
+def _check_shape(facts: PublicFacts) -> None:
+    """Refuse a law that is another in a table of this size than in small ones."""
     if not holds(facts.claim.sensitivity, facts.claim.shape, facts.records):
         raise UsageError(
             f"the noise of {facts.claim.name} has another shape in a table of {facts.records:,} "
             "records than in small ones: its sensitivity must say shape = Shape(level=False)"
         )
-    return strategy.attack(options.attack, facts, care, wish_of(options, facts, again))
 
 
 def wish_of(options: Options, facts: PublicFacts, again: bool) -> Wish:

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from thinveil.attacker.findings import Found
-from thinveil.attacker.terms import Attack
-from thinveil.auditing.attacks import attack_on
+from thinveil.attacker.terms import Attack, Person
+from thinveil.auditing.attacks import attack_on, trial_on
 from thinveil.auditing.driver import Observer, Run, run
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Schedule
@@ -49,17 +49,21 @@ class Attempt(Generic[_T]):
 
 
 def curator_of(
-    held: Held, options: Options, claim: Claim | None = None, counter: Counter | None = None
+    held: Held,
+    options: Options,
+    claim: Claim | None = None,
+    counter: Counter | None = None,
+    seed: int | None = None,
 ) -> Curator:
     """Return a fresh curator of a table, as the options describe it.
 
     A claim stands for the mechanism where the options do not name it. What counts the table's
-    records is given where it is at hand.
+    records is given where it is at hand, and a seed where it is another than that of the options.
     """
     return Curator(
         held,
         options.claim() if claim is None else claim,
-        seed=options.seed,
+        seed=options.seed if seed is None else seed,
         cap=options.cap_value(),
         counter=counter,
         policies=options.policies(),
@@ -78,12 +82,30 @@ def attempt_on(target: Target, options: Options) -> Attempt[Found]:
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
 
 
+def trial_of(target: Target, options: Options, person: Person) -> Attempt[float]:
+    """Return one trial of membership, ready to be run against a target.
+
+    Raises:
+        UsageError: The target is not what its description says.
+    """
+    facts = target.facts
+    attack = trial_on(options, facts, person)
+    return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
+
+
+def hashed(
+    attempt: Attempt[_T], observer: Observer = lambda meter, about: None, mark: str = ""
+) -> Run[_T]:
+    """Run an attempt; what was asked and answered is hashed, and kept nowhere."""
+    recorded = Transcript(Header(mark, {}))
+    try:
+        return attempt.run(observer, recorded)
+    finally:
+        recorded.close()
+
+
 def once(
     curator: Curator, options: Options, observer: Observer = lambda meter, about: None
 ) -> Run[Found]:
     """Run the attack that the options ask for against a fresh curator; hash what was asked."""
-    recorded = Transcript(Header(curator.fingerprint, {}))
-    try:
-        return attempt_on(curator, options).run(observer, recorded)
-    finally:
-        recorded.close()
+    return hashed(attempt_on(curator, options), observer, curator.fingerprint)

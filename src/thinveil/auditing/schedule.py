@@ -13,7 +13,7 @@ import numpy as np
 from thinveil.curator.ledger import exact
 from thinveil.errors import BudgetError, BudgetSpent, EpsilonError, UsageError
 from thinveil.language.claims import SMALLEST_EPSILON
-from thinveil.language.queries import Codes, Floats, QueryBatch
+from thinveil.language.queries import Codes, Floats, QueryBatch, batch_of
 
 LARGEST: Final = 10**9
 """Above this, noise could vanish in the rounding of doubles and pass for an exact answer."""
@@ -224,6 +224,24 @@ def shared_out(total: Fraction, split: str, answers: int | None) -> Schedule:
     if answers is not None:
         return Equal(total, answers)
     return Halving(total) if split == "halving" else Total(total)
+
+
+def first_loss(schedule: Schedule) -> float | None:
+    """Return the loss of the first answer, asked for by itself; None where nothing is claimed."""
+    loss = schedule.stamp(batch_of([([{}], 0)]), 0)
+    return None if loss is None else float(np.max(loss))
+
+
+def most_answers(schedule: Schedule, cap: Fraction | None) -> int | None:
+    """Return how many answers a schedule and a cap allow; None where batches decide it."""
+    if isinstance(schedule, Halving):
+        return schedule.limit
+    if not isinstance(schedule, (Equal, Fixed)):
+        return None
+    each = float(schedule.epsilon) if isinstance(schedule, Fixed) else schedule.share
+    planned = schedule.answers if isinstance(schedule, Equal) else None
+    within = None if cap is None else int(cap // exact(each))
+    return min((most for most in (planned, within) if most is not None), default=None)
 
 
 def _last(batch: QueryBatch, drawn: int) -> Codes:

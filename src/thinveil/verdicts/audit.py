@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from thinveil.attacker.code_length import code_length
 from thinveil.attacker.findings import Found, TableFound
@@ -25,13 +25,7 @@ from thinveil.auditing.trace import Tracer
 from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset, Held
-from thinveil.errors import (
-    EXIT_COMPLETE,
-    ThinveilError,
-    TooManyQueries,
-    TranscriptError,
-    UsageError,
-)  # fmt: skip
+from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, UsageError
 from thinveil.language.schema import Schema
 from thinveil.verdicts.judging.accuracy import accuracy_of
 from thinveil.verdicts.judging.bounds import bounds_of
@@ -42,6 +36,8 @@ from thinveil.verdicts.trials import membership_trials
 from thinveil.verdicts.verdict import Verdict
 
 _log = logging.getLogger(__name__)
+_RUN_OUT: Final = ("complete", "undecided", "cap")
+"""Endings after which trials have their turn: each of them has a cap of its own."""
 
 
 def audit(  # noqa: PLR0913, keywords of the public interface
@@ -120,7 +116,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
             recorded = Transcript(header, None if transcript is None else Path(transcript))
         verdict = _run(options, target, truth, recorded, observer, command)
         verdict = replace(verdict, derived=derived)
-        if verdict.exit_code == EXIT_COMPLETE and options.trials and truth is not None:
+        if verdict.run.ending in _RUN_OUT and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
         if exhibits and not isinstance(held, Target) and options.attack == "dataset":
             verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 
 if TYPE_CHECKING:  # it says its sentences by this module
+    from thinveil.verdicts.judging.tradeoff import Curve
     from thinveil.verdicts.membership import Trial
 
 HOW_DRAWN: Final = (
@@ -25,12 +26,8 @@ ASKING_NOTHING: Final = "somebody who asks nothing and flips a coin"
 
 def trials(trial: Trial) -> str:
     """Say what the trials show, beside the claim, and no more than that."""
-    parts = [_shown(trial)]
-    if trial.interrupted:
-        parts.append(
-            f"The trials were stopped by hand after {trial.trials:,} of {trial.asked_for:,}."
-        )
-    return " ".join([*parts, SIMULATED] if trial.simulated else parts)
+    parts = [_shown(trial), _cut(trial), _stopped(trial), SIMULATED if trial.simulated else ""]
+    return " ".join(filter(None, parts))
 
 
 def _shown(trial: Trial) -> str:
@@ -40,37 +37,80 @@ def _shown(trial: Trial) -> str:
         return f"Nothing was asked in {tried} of membership{why}."
     claimed, claim = trial.epsilon_claimed, "Of one person's membership the mechanism claims "
     claim += "nothing" if claimed is None else f"{spelled(claimed)} in the sense of {trial.sense}"
-    bound, most = trial.epsilon_at_least, trial.ceiling
-    if trial.undecided == trial.trials:
-        return (
-            f"{claim}; no usable difference was found in {tried} of up to "
-            f"{many(trial.most_queries, 'answer')} each."
-        )
+    bound = trial.epsilon_at_least
     if not bound:
-        few = "" if most else ", and so few can show none, whatever the attack does"
-        right = f"the attack was right in {trial.correct:,} of {tried}"
-        return f"{claim}; {right}, which shows no bound above 0 at {sure} confidence{few}."
-    said = f" (the most that {tried} can show)" if bound >= most - 1e-9 else ""
+        return (
+            f"{claim}; {_guessed(trial)}, which shows no bound above 0 at {sure} confidence. "
+            f"{power(trial)}"
+        )
+    said = f" (the most that {tried} can show)" if bound >= trial.ceiling - 1e-9 else ""
+    delta = f" with a delta of {spelled(trial.delta_claimed)}" if trial.delta_claimed else ""
     return (
-        f"{claim}; in the sense of differential privacy it is at least {bound:.2f}, at {sure} "
-        f"confidence{said}."
+        f"{claim}; in the sense of differential privacy it is at least {bound:.2f}{delta}, at "
+        f"{sure} confidence{said}: {_guessed(trial)}."
     )
 
 
+def _guessed(trial: Trial) -> str:
+    """Say how many guesses were right; of those that count, where some do not."""
+    guesses = trial.guesses
+    if guesses.made == trial.trials:
+        return f"{guesses.right:,} of {many(trial.trials, 'guess', 'guesses')} were right"
+    made = many(guesses.made, "guess that counts", "guesses that count")
+    return f"of {made}, in {many(trial.trials, 'trial')}, {guesses.right:,} were right"
+
+
+def power(trial: Trial) -> str:
+    """Say which loss would have been seen, and with which chance: that is what nothing means."""
+    if trial.seen_loss is None:
+        return "So few trials can show none, whatever is given away."
+    return (
+        f"A loss of {short(trial.seen_loss)} in the sense of differential privacy would have "
+        f"shown one with a probability of {_chance(trial)}."
+    )
+
+
+def power_of(trial: Trial) -> str:
+    """Say the same of trials that were not spoken of before."""
+    if trial.seen_loss is None:
+        return f"{many(trial.trials, 'trial')} of membership can show no bound."
+    return (
+        f"{many(trial.trials, 'trial')} of membership would have shown a bound above 0 at a loss "
+        f"of {short(trial.seen_loss)}, with a probability of {_chance(trial)}."
+    )
+
+
+def _chance(trial: Trial) -> str:
+    return f"{100 * trial.seen_chance:.0f} %"
+
+
+def _cut(trial: Trial) -> str:
+    """Say how many trials ended before they were sure, and why: by nothing that was learned."""
+    if not trial.cut or not trial.queries:
+        return ""
+    of = "All trials" if trial.cut == trial.trials else f"Of the trials, {trial.cut:,}"
+    return f"{of} ended before they were sure, and count with what they had: {trial.reason}."
+
+
+def _stopped(trial: Trial) -> str:
+    if not trial.interrupted:
+        return ""
+    done = f"The trials were stopped by hand after {trial.trials:,} of {trial.asked_for:,}"
+    return f"{done}; the bound holds whenever that is done."
+
+
 def trials_headline(trial: Trial) -> str:
-    """Say the bound; a bound of 0 says nothing of a difference, so then what was seen instead."""
+    """Say the bound; a bound of 0 says nothing of a difference, so then what would be seen."""
     sure, bound = sureness(trial.confidence), trial.epsilon_at_least
     if bound > 0:
         return (
             f"In the sense of differential privacy the loss is at least {short(bound)}, "
             f"at {sure} confidence"
         )
-    if trial.ceiling == 0:
-        return "So few trials can show no bound, whatever the attack does"
     if trial.queries == 0:
         return "Nothing was asked in the trials"
-    if trial.undecided == trial.trials:
-        return "No usable difference was found in the trials"
+    if trial.ceiling == 0:
+        return "So few trials can show no bound, whatever the attack does"
     return f"No bound above 0 on epsilon was shown, at {sure} confidence"
 
 
@@ -78,8 +118,8 @@ def trials_explained(trial: Trial) -> str:
     """Say what a trial is, and whether somebody stopped them."""
     said = (
         f"In each of {many(trial.trials, 'trial')} a coin decides whether a person's record is "
-        "in the table or was replaced by another; the attacker asks, and says which. A mechanism "
-        "with differential privacy must keep both rates close to each other."
+        "in the table or was replaced by another; the attacker asks, and guesses which. A "
+        "mechanism with differential privacy must keep both rates close to each other."
     )
     if trial.interrupted:
         of = f"{trial.trials:,} of {many(trial.asked_for, 'trial')}"
@@ -91,20 +131,40 @@ def trials_note(trial: Trial) -> str:
     """Say what the bound means, what its ceiling is, and what it does not mean."""
     most = f"no more than {short(trial.ceiling)}" if trial.ceiling else "no bound above 0"
     parts = [
+        f"The bound is by right guesses: {_guessed(trial)}",
         f"Even a perfect score in {many(trial.trials, 'trial')} shows {most} at "
         f"{sureness(trial.confidence)} confidence; more trials raise this ceiling",
     ]
+    if trial.queries and not trial.epsilon_at_least:
+        parts.append(power(trial))
     if trial.epsilon_claimed is not None and trial.sense != "differential privacy":
         parts.append(
             f"This does not refute the claim: {trial.sense} promises less than "
             "differential privacy does"
         )
     parts.append(f"{many(trial.queries, 'answer')} in all")
-    if trial.undecided:
-        parts.append(
-            f"{many(trial.undecided, 'trial')} stayed undecided and counted as “not in the table”"
-        )
-    if trial.reason and (trial.undecided or not trial.queries):
-        parts.append(f"Why nothing was said: {trial.reason}")
-    parts += [HOW_DRAWN, f"The baseline is {ASKING_NOTHING}"]
-    return " ".join(part.rstrip(". ") + "." for part in parts)
+    if trial.guesses.held_out:
+        held = many(trial.guesses.held_out, "trial")
+        parts.append(f"By the first {held} it was seen how sure a guess must be to count")
+    if not trial.queries and trial.reason:
+        parts.append(f"Why nothing was asked: {trial.reason}")
+    parts += [_cut(trial), HOW_DRAWN, f"The baseline is {ASKING_NOTHING}"]
+    return " ".join(part.rstrip(". ") + "." for part in parts if part)
+
+
+def trade_off_headline(curve: Curve) -> str:
+    """Say what the whole curve shows."""
+    if not curve.mu_at_least:
+        return f"No threshold on the scores shows a difference, at {sureness(curve.confidence)}"
+    far = short(curve.mu_at_least)
+    return f"Apart as two bell curves are that lie {far} standard deviations from each other"
+
+
+def trade_off_note(curve: Curve) -> str:
+    """Say what the band is, and what mu is."""
+    mu = f"mu is at least {short(curve.mu_at_least)}" if curve.mu_at_least else "any mu is possible"
+    return (
+        f"The curve of f-differential privacy: of {curve.inside:,} trials on the table and "
+        f"{curve.outside:,} on neighbours. The band holds at all thresholds at once, at "
+        f"{sureness(curve.confidence)} confidence. As Gaussian differential privacy, {mu}."
+    )

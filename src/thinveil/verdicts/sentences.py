@@ -215,9 +215,10 @@ def comparison(compared: Comparison) -> str:
     controls = [each for each in compared.lines if each.claim.control and each.done]
     calm = [each for each in controls if each.at_baseline]
     if calm:
-        silent = all(one.ended == "undecided" for each in calm for one in each.tried)
         said = f"{many(len(calm), 'control')} stayed at the baseline"
-        parts.append(f"{said}{_null(compared) if silent else ''}.")
+        trials = [one.trial for each in calm for one in each.tried if one.trial is not None]
+        power = dict.fromkeys(said_of_trials.power_of(each) for each in trials)
+        parts += [f"{said}{_null(compared)}.", *power]
     parts += [
         f"{each.mechanism} went beyond the baseline, at a claimed loss of "
         f"{spelled(each.epsilon_claimed or 0.0)}: so large a loss promises little."

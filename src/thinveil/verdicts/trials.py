@@ -3,8 +3,9 @@
 Each trial draws a target from the records of the table and flips a coin for the world that
 the attack is shown: the table as it is, or its neighbour in which the target's record was
 replaced. Targets are drawn in the same way in both worlds, so whoever asks nothing is right
-by chance only. How often the attack says "in" in either world bounds from below the epsilon
-for which the mechanism could be epsilon-differentially private.
+by chance only. The attack returns a score, how much the answers speak for "in", and so a guess.
+How many guesses are right bounds from below the epsilon for which the mechanism could be
+epsilon-differentially private.
 
 The experimenter draws the worlds and keeps the coins. The attack is told what the target is
 known by, and sees answers.
@@ -13,18 +14,19 @@ known by, and sees answers.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
-from thinveil.attacker.findings import Found, PeopleFound
-from thinveil.auditing.attempt import curator_of, once
+from thinveil.auditing.attempt import curator_of, hashed, trial_of
 from thinveil.auditing.driver import Meter, Observer, Run
 from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
-from thinveil.auditing.options import TABLE, Options, usual
+from thinveil.auditing.options import Options
 from thinveil.auditing.settings import held_of, options_of
 from thinveil.auditing.sources import truth_of
 from thinveil.auditing.targets import Target
@@ -36,6 +38,8 @@ from thinveil.errors import UsageError
 from thinveil.language.claims import Claim
 from thinveil.language.queries import About, Codes
 from thinveil.language.schema import Schema
+from thinveil.verdicts.judging.abstaining import choose
+from thinveil.verdicts.judging.tradeoff import trade_off
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import sense_of
 from thinveil.verdicts.phrases import plain
@@ -44,6 +48,8 @@ USUAL_TRIALS: Final = 2000
 """Coin flips of a trial, unless told otherwise: about a thousand a side."""
 _WORLDS: Final = 4  # so that worlds are drawn apart from samples and other trials
 _SEEDS: Final = 2**62
+_LARGE: Final = 700.0  # e to more than this is no double
+_NOTHING_FOUND: Final = "no usable difference was found: "  # an attack says so; a trial has a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,33 @@ class Coin:
     inside: bool
     seed: int
     hunch: bool
+
+
+class Totals:
+    """Adds up what runs asked that have a curator each, and why some of them ended early."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter, self.delta = meter, Fraction(0)
+        self.most = self.cut = 0
+        self.reason = ""
+        self._digest = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """A hash over everything asked and answered."""
+        return self._digest.hexdigest()
+
+    def add(self, ended: Run[Any]) -> None:
+        """Add one run; of claimed losses, the largest of one run counts."""
+        one, total = ended.meter, self.meter
+        for name in ("queries", "questions", "rounds", "trivial", "by_column"):
+            setattr(total, name, getattr(total, name) + getattr(one, name))
+        total.spent, self.delta = max(total.spent, ended.spent), max(self.delta, ended.delta)
+        self.most = max(self.most, one.queries)
+        self._digest.update(ended.transcript.encode())
+        if ended.ending != "complete":
+            self.cut += 1
+            self.reason = ended.reason.removeprefix(_NOTHING_FOUND)
 
 
 def possible_targets(data: Dataset) -> Codes:
@@ -120,7 +153,7 @@ def membership_trials(
     counter: Counter | None = None,
     simulated: bool = False,
 ) -> Trial:
-    """Run the membership attack of the options on worlds that coins decide.
+    """Score membership in worlds that coins decide, and guess the coins.
 
     The observer is called after each trial. The claim is given where the options do not name it.
     The meter counts what is asked in all trials; its claimed loss is the largest of one, since
@@ -130,51 +163,69 @@ def membership_trials(
     Raises:
         UsageError: The table has nobody to ask about.
     """
-    trials, confidence = options.trials, confidence_of(options.confidence)
-    alone = possible_targets(data)
+    trials, alone = options.trials, possible_targets(data)
     drawn = coins(data, alone, trials, options.seed)
     claim = options.claim() if claim is None else claim
-    meter = Meter(len(data.schema)) if meter is None else meter
-    # of the table as it is, and of neighbours
-    tried, said, silent, hunches = ([0, 0] for _ in range(4))
-    most, reason = 0, ""
-    digest = hashlib.sha256()
+    totals = Totals(Meter(len(data.schema)) if meter is None else meter)
+    scores: list[float] = []
     worlds = _worlds(data, drawn, IndexCounter(data.codes) if counter is None else counter)
     with suppress(KeyboardInterrupt):  # what was tried until then counts
         for number, (coin, world) in enumerate(zip(drawn, worlds, strict=True), start=1):
-            ended, side = _one(world, options, claim, coin, data), 0 if coin.inside else 1
+            target = curator_of(world, options, claim, seed=coin.seed)
+            known = dict(enumerate(data.codes[coin.row].tolist()))
+            ended = hashed(trial_of(target, options, known), mark=target.fingerprint)
             if ended.ending == "interrupted":
                 break
-            told = _said(ended)
-            if told is None:
-                silent[side] += 1
-                reason = ended.reason
-            tried[side] += 1
-            said[side] += bool(told)
-            hunches[side] += coin.hunch
-            most = max(most, ended.meter.queries)
-            _add(meter, ended)
-            digest.update(ended.transcript.encode())
-            observer(meter, About("trials of membership", number / trials))
+            scores.append(ended.found or 0.0)
+            totals.add(ended)
+            totals.meter.risk += 1 / (1 + math.exp(min(abs(scores[-1]), _LARGE)))
+            observer(totals.meter, About("trials of membership", number / trials))
+    return _judged(drawn, scores, totals, options, claim, len(alone), simulated)
+
+
+def _judged(
+    drawn: Sequence[Coin],
+    scores: Sequence[float],
+    totals: Totals,
+    options: Options,
+    claim: Claim,
+    alone: int,
+    simulated: bool,
+) -> Trial:
+    """Guess by scores, and hold the guesses against the coins."""
+    confidence, meter = confidence_of(options.confidence), totals.meter
+    planned = len(scores) == options.trials
+    drawn = drawn[: len(scores)]
+    inside, hunch = (
+        np.array([getattr(coin, name) for coin in drawn], np.bool_) for name in ("inside", "hunch")
+    )
+    # a trial ends when it is sure: what is beyond tells no guess from another
+    sure = -math.log(float(options.error))
+    weighed = np.clip(np.array(scores, np.float64), -sure, sure)
+    said = weighed > 0
     return Trial(
-        inside=tried[0],
-        outside=tried[1],
-        right=said[0],
-        wrong=said[1],
-        silent=(silent[0], silent[1]),
-        hunches=(hunches[0], hunches[1]),
+        inside=int(inside.sum()),
+        outside=int((~inside).sum()),
+        right=int((said & inside).sum()),
+        wrong=int((said & ~inside).sum()),
+        guesses=choose(weighed, inside, confidence=confidence, planned=planned),
+        curve=trade_off(weighed, inside, confidence) if planned else None,
+        hunches=(int((hunch & inside).sum()), int((hunch & ~inside).sum())),
         confidence=confidence,
         epsilon_claimed=float(meter.spent) if claim.protected else None,
+        delta_claimed=float(totals.delta),
         sense=sense_of(claim),
         queries=meter.queries,
         questions=meter.questions,
-        most_queries=most,
-        alone=len(alone),
+        most_queries=totals.most,
+        most_repeats=1 if claim.reads_exactly else options.most_repeats,
+        alone=alone,
         seed=options.seed,
-        asked_for=trials,
-        transcripts=digest.hexdigest(),
+        asked_for=options.trials,
+        transcripts=totals.digest,
+        cut=totals.cut,
         error=min(1.0, meter.risk),
-        reason=reason,
+        reason=totals.reason,
         simulated=simulated,
     )
 
@@ -187,37 +238,6 @@ def _worlds(data: Dataset, drawn: Sequence[Coin], counter: Counter) -> Iterator[
         taken, given = (np.ascontiguousarray(data.codes[[each]]) for each in (coin.row, row))
         name = f"{mark} less {coin.row} plus {row}"
         yield Neighbour(data.schema, data.records, counter, taken, given, name)
-
-
-def _one(world: Neighbour, options: Options, claim: Claim, coin: Coin, data: Dataset) -> Run[Found]:
-    """Attack one world; the attack is told what the target is known by.
-
-    Of the options, what has no meaning in an attack on one target is as usual.
-    """
-    known = known_by(data, range(len(data.schema)), data.codes[coin.row].tolist())
-    told: dict[str, Any] = {
-        name: usual(name)
-        for name, entry in TABLE.items()
-        if entry.attacks and "membership" not in entry.attacks
-    }
-    told |= {"attack": "membership", "people": (known,), "seed": coin.seed, "trials": 0}
-    mine = replace(options, **told)
-    return once(curator_of(world, mine, claim), mine)
-
-
-def _said(ended: Run[Any]) -> bool | None:
-    """Return whether the attack says "in"; None where it found nothing out."""
-    found = ended.found
-    return found.people[0].present if isinstance(found, PeopleFound) and found.people else None
-
-
-def _add(total: Meter, ended: Run[Any]) -> None:
-    """Add what one trial asked to what all of them asked."""
-    one = ended.meter
-    for name in ("queries", "questions", "rounds", "trivial", "by_column"):
-        setattr(total, name, getattr(total, name) + getattr(one, name))
-    total.risk += one.error.total + one.risk
-    total.spent = max(total.spent, ended.spent)
 
 
 def trial(

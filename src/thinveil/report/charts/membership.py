@@ -1,4 +1,4 @@
-"""The membership trial: how often the attacker is right, and what that shows of epsilon."""
+"""The membership trial: how often the attacker is right, what that shows, and the trade-off."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import Any
 
 from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
+from thinveil.verdicts.judging.tradeoff import Curve
 from thinveil.verdicts.membership import Trial
-from thinveil.verdicts.phrases import between, percent, short, sureness
-from thinveil.verdicts.said_of_trials import trials_explained, trials_headline, trials_note
+from thinveil.verdicts.phrases import between, many, percent, short, sureness
+from thinveil.verdicts.said_of_trials import (
+    trade_off_headline,
+    trade_off_note,
+    trials_explained,
+    trials_headline,
+    trials_note,
+)
 
 Rate = tuple[str, float, tuple[float, float], float]
 """What is counted, its share, its interval, and the share of somebody who asks nothing."""
@@ -72,6 +79,85 @@ def picture(trial: Trial) -> Picture:
         ),
         trials_note(trial),
     )
+
+
+def trade_off(curve: Curve) -> Picture:
+    """Draw how many false alarms each rate of right alarms takes, with the band of both."""
+    sure = sureness(curve.confidence)
+    seen = sorted({(each.fpr, each.tpr) for each in curve.points} | {(0.0, 0.0), (1.0, 1.0)})
+    x = pictures.share_axis("said to be in the table, though replaced")
+    y = pictures.share_axis("said to be in the table, and is")
+    band = {"type": "area", "opacity": 0.2, "color": "var(--red)", "interpolate": "step-after"}
+    idle = {"type": "line", "strokeWidth": 2, "strokeDash": [8, 4], "color": "var(--ink)"}
+    ends = [{"fpr": end, "tpr": end} for end in (0, 1)]
+    rates = {"x": {"field": "fpr", **x}, "y": {"field": "tpr", **y}}
+    line = {"type": "line", "strokeWidth": 2.5, "color": "var(--red)"}
+    spec: Spec = {
+        "height": 300,
+        "layer": [
+            {
+                "data": {"values": _band(curve)},
+                **pictures.layer(
+                    band, x={"field": "fpr", **x}, y={"field": "low", **y}, y2={"field": "high"}
+                ),
+            },
+            {"data": {"values": ends}, **pictures.layer(idle, **rates)},
+            {
+                "data": {"values": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in seen]},
+                **pictures.layer(line, **rates),
+            },
+        ],
+    }
+    table = Table(
+        f"The trade-off of the scores, with {sure} intervals that hold together",
+        ("Threshold, nats", "In, though replaced", "Interval", "In, and is", "Interval"),
+        [
+            (
+                f"{each.threshold:.3g}",
+                percent(each.fpr),
+                between(each.fpr_interval),
+                percent(each.tpr),
+                between(each.tpr_interval),
+            )
+            for each in curve.points
+        ],
+        frozenset({0, 1, 2, 3, 4}),
+    )
+    best = max(curve.points, key=lambda each: each.tpr_interval[0] - each.fpr_interval[1])
+    return Picture(
+        "trade-off",
+        trade_off_headline(curve),
+        "Whoever says “in” more easily is right about more people who are in the table, and wrong "
+        "about more who are not. A mechanism that hides who is in it stays near the diagonal.",
+        (
+            Panel(
+                spec,
+                f"Right against wrong “in” at {many(len(curve.points), 'threshold')}; farthest "
+                f"from the diagonal, surely {percent(best.tpr_interval[0])} or more against "
+                f"{percent(best.fpr_interval[1])} or less.",
+            ),
+        ),
+        table,
+        (
+            Key("line", "red", "the attack"),
+            Key("band", "red", f"where its curve lies, at {sure} confidence as a whole"),
+            Key("dash", "ink", "an attacker who asks nothing"),
+        ),
+        trade_off_note(curve),
+    )
+
+
+def _band(curve: Curve) -> list[dict[str, float]]:
+    """Return the band as steps: between two places its ends stay as they are."""
+    points = curve.points
+    ends = {end for each in points for end in each.fpr_interval}
+    places = sorted(ends | {0.0, 1.0})
+    rows = []
+    for place, after in zip(places, [*places[1:], 1.0], strict=True):
+        low = max((p.tpr_interval[0] for p in points if p.fpr_interval[1] <= place), default=0.0)
+        high = min((p.tpr_interval[1] for p in points if p.fpr_interval[0] >= after), default=1.0)
+        rows.append({"fpr": place, "low": low, "high": high})
+    return rows
 
 
 def _rates(rates: Sequence[Rate]) -> Spec:

@@ -161,7 +161,9 @@ def _shares(view: View) -> Html:
 
 def _trials(run: Record) -> Html:
     if run.membership:
-        return figure_of(membership.picture(run.membership))
+        curve = run.membership.curve
+        drawn = [membership.trade_off(curve)] if curve and curve.points else []
+        return joined(*map(figure_of, [membership.picture(run.membership), *drawn]))
     if run.trials_wanted and run.ended not in ("complete", "undecided"):
         why = "Trials were asked for, and come after the attack, which ended early."
         return left_out("Membership trial", why)

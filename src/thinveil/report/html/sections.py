@@ -146,7 +146,7 @@ def sureness_of(view: View) -> Html:
     """Say how sure the result is, and in which sense."""
     run, trial = view.run, view.run.membership
     lines: list[str] = []
-    if not (view.only_trials and trial and trial.simulated):
+    if not view.only_trials:
         wanted = run.error_wanted
         planned = "" if wanted is None else f" (planned: {spelled(wanted)} for the whole attack)"
         lines.append(
@@ -156,9 +156,9 @@ def sureness_of(view: View) -> Html:
     lines += _on_shares(view)
     if trial:
         lines.append(
-            "The rates of the membership trial have exact (Clopper-Pearson) intervals, and the "
-            "bound on epsilon that follows from them holds with at least "
-            f"{sureness(trial.confidence)} confidence."
+            "The rates of the membership trial have exact (Clopper-Pearson) intervals; the bound "
+            "on epsilon is by right guesses of fair coins, and the trade-off curve has a band of "
+            f"its own. Each holds with at least {sureness(trial.confidence)} confidence."
         )
     if run.score is not None or (view.result and view.result.checked):
         lines.append("What was found was compared with the true table after the last question.")

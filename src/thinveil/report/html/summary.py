@@ -98,16 +98,13 @@ def recovered(view: View) -> Figure:
 
 
 def _of_trials(trial: Trial) -> Figure:
-    """Return how often trials were right; where the attack said nothing, it was not."""
+    """Return how often guesses were right, every trial taken as one."""
     trials = many(trial.trials, "trial")
-    if trial.undecided == trial.trials:
-        what = f"{sentences.SILENT} was found" if trial.queries else "nothing was asked"
-        return Figure("nothing", f"{what} in {trials}")
-    right = trial.right + trial.outside - trial.wrong
-    of = f"{right:,} of {trials} of membership right"
-    if trial.undecided:
-        of += f", where {trial.undecided:,} without an answer count as “not in the table”"
-    return Figure(percent(right / trial.trials), of, "Asking nothing: half of them")
+    if not trial.queries:
+        return Figure("nothing", f"nothing was asked in {trials}")
+    of = f"{trial.guessed_right:,} of {trials} of membership guessed rightly"
+    share = percent(trial.guessed_right / max(trial.trials, 1))
+    return Figure(share, of, "Asking nothing: half of them")
 
 
 def judged_one(found: Accuracy) -> str:

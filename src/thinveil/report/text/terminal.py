@@ -120,10 +120,12 @@ def membership(trial: Trial) -> list[RenderableType]:
         ("who was replaced", trial.wrong, trial.outside, trial.fpr, trial.fpr_interval),
     ):
         table.add_row(world, f"{right:,} of {of:,}", f"{share:.1%}", f"{low:.2%} to {high:.2%}")
+    mu = trial.curve.mu_at_least if trial.curve else 0.0
+    gaussian = f" As Gaussian differential privacy, mu is at least {mu:.2f}." if mu else ""
     table.caption = (
         f"{trial.targets()} Whoever asks nothing shows a bound of "
         f"{trial.baseline.epsilon_at_least:.2f}. So many trials can show at most "
-        f"{trial.ceiling:.2f}; more raise that."
+        f"{trial.ceiling:.2f}; more raise that.{gaussian}"
     )
     return [table]
 

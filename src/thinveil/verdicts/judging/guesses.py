@@ -46,6 +46,7 @@ and by everything before it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Final
 
 import numpy as np
@@ -184,7 +185,14 @@ def epsilon_by_canaries(
     return max(0.0, math.log(values - 1) + math.log((low - delta) / (1 - low)))
 
 
-def seen_loss(trials: int, confidence: float, chance: float = 0.9) -> float:
+def seen_loss(
+    trials: int,
+    confidence: float,
+    chance: float = 0.9,
+    *,
+    delta: float = 0.0,
+    planned: bool = True,
+) -> float:
     """Return the least epsilon that so many trials would have shown with this chance.
 
     Power: of a mechanism that gives away exactly epsilon in each trial (randomised response), a
@@ -193,7 +201,11 @@ def seen_loss(trials: int, confidence: float, chance: float = 0.9) -> float:
     >>> round(seen_loss(2000, 0.999), 2), round(seen_loss(20, 0.999), 2), seen_loss(8, 0.999)
     (0.2, 2.82, inf)
     """
-    share = _seen(trials, 0.5, (1 - confidence) * PLANNED, chance)
+
+    def shows(right: int) -> bool:
+        return epsilon_by_guesses(right, trials, confidence, delta=delta, planned=planned) > 0
+
+    share = _seen(trials, 0.5, bisect_left(range(trials + 1), True, key=shows), chance)
     return math.log(share / (1 - share)) if share < 1 else math.inf
 
 
@@ -206,28 +218,25 @@ def seen_share(canaries: int, values: int, confidence: float, chance: float = 0.
     >>> round(seen_share(40, 10**12, 0.999), 3)
     0.056
     """
-    return _seen(canaries, 1 / values, 1 - confidence, chance)
+
+    def shows(right: int) -> bool:
+        return chance_of(right, canaries, 1 / values) < 1 - confidence
+
+    return _seen(canaries, 1 / values, bisect_left(range(canaries + 1), True, key=shows), chance)
 
 
-def _seen(trials: int, idle: float, error: float, chance: float) -> float:
+def _seen(trials: int, idle: float, fewest: int, chance: float) -> float:
     """Return the least share of successes that shows with this chance that it is above idle.
 
-    It shows where idle luck would do as well with less than the error. The chance of that
+    It shows from the fewest successes on that idle luck would seldom have. The chance of that
     many successes rises with the share, so that halving finds the share.
     """
-    low, high = 0, trials + 1
-    while low < high:  # the fewest successes that show something
-        middle = (low + high) // 2
-        if chance_of(middle, trials, idle) < error:
-            high = middle
-        else:
-            low = middle + 1
-    if low > trials:
+    if fewest > trials:
         return math.inf
     below, above = idle, 1.0
     for _ in range(_HALVINGS):
         share = (below + above) / 2
-        if chance_of(low, trials, share) < chance:
+        if chance_of(fewest, trials, share) < chance:
             below = share
         else:
             above = share
