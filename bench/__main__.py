@@ -58,11 +58,13 @@ GROUPS = {
         ("report", "people"),
         ("report", "bank"),
     ),
+    "trials": (("bounds",),),
     "soak": tuple(("soak", what) for what in SOAKS),
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
-    "people", "synthetic", "noise", "scaling", "parquet", "start", "trials", "coverage", "soak",
+    "people", "synthetic", "noise", "scaling", "parquet", "start", "trials", "coverage", "bounds",
+    "soak",
 )  # fmt: skip
 SHEETS = {
     "speed": sheets.speed,
@@ -75,6 +77,7 @@ SHEETS = {
     "parquet": sheets.parquet,
     "service": sheets.service,
     "evidence": sheets.evidence,
+    "trials": sheets.trials,
     "soak": sheets.soak,
 }
 

@@ -33,6 +33,7 @@ PARTS = {
     "trials": "bench.evidence:trials",
     "coverage": "bench.evidence:coverage",
     "report": "bench.evidence:report",
+    "bounds": "bench.trials:measure",
     "soak": "bench.soaks.whole:part",
 }
 """Where each part is measured; only that module is imported."""

@@ -61,6 +61,33 @@ class Reconstruction:
 
 
 @dataclass(frozen=True, slots=True)
+class Audits:
+    """Many simulated audits of something whose epsilon is known.
+
+    Args:
+        what: What is audited, and its epsilon.
+        audits: How many audits there were.
+        trials: How many trials an audit has.
+        missed: How often the bound was above the truth, at each confidence.
+        errors: How often it may be.
+        held: Whether that many misses do not speak against these errors.
+        bound: The mean of the bounds at the last confidence.
+        bar: What that should be at least.
+        rates: The same mean by two rates.
+    """
+
+    what: str
+    audits: int
+    trials: int
+    missed: Sequence[int]
+    errors: Sequence[float]
+    held: bool
+    bound: float | None = None
+    bar: float | None = None
+    rates: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Mistakes:
     """Many small tables reconstructed through one mechanism.
 
@@ -120,6 +147,42 @@ def evidence(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
 def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     """Return the sheet of everything that tried to break thinveil."""
     return _figures("Surviving", rows, judge)
+
+
+def trials(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of simulated audits: how often a bound is too high, and how high it is."""
+    found = [Audits(**row) for row in rows]
+    return Sheet(
+        "Bounds of trials",
+        (
+            "audits of",
+            "audits x trials",
+            "missed at 95 %",
+            "missed at 99.9 %",
+            "held",
+            "mean bound at 99.9 %",
+            "bar",
+            "met",
+            "by two rates",
+        ),
+        frozenset({1, 2, 3, 5, 8}),
+        tuple(
+            (
+                each.what,
+                f"{each.audits:,} x {each.trials:,}",
+                *(
+                    f"{missed:,} (at most {error:.3%})"
+                    for missed, error in zip(each.missed, each.errors, strict=True)
+                ),
+                _yes(each.held if judge else None),
+                "" if each.bound is None else f"{each.bound:.3f}",
+                f"at least {each.bar:.2f}" if judge and each.bar is not None else "",
+                _yes(each.bound >= each.bar) if judge and each.bar and each.bound else "",
+                "" if each.rates is None else f"{each.rates:.3f}",
+            )
+            for each in found
+        ),
+    )
 
 
 def _figures(title: str, rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:

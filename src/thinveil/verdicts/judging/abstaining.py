@@ -6,7 +6,8 @@ A score is the logarithm of a likelihood ratio, so it says by itself how often a
 is right: with chance 1 / (1 + e^-|score|). A few sure guesses may show more than many vague
 ones, or less. The threshold is where the bound that is to be expected is largest. Scores come
 from a public law that a target may not keep to; so the first trials are held out, and there it
-is seen by which factor scores are too sure or not sure enough.
+is seen by which factor scores are too sure or not sure enough, and whether their sizes tell
+anything at all.
 
 Any rule would do for validity (see `guesses`): this one reads scores, and coins of trials only
 that do not count.
@@ -24,13 +25,20 @@ import numpy as np
 from thinveil.language.queries import Flags, Floats
 from thinveil.verdicts.judging.guesses import PLANNED
 
+Trust = tuple[float, float]
+"""How sure a guess is: a score's size, to the power of the second, times the first, is its
+log-odds."""
 FEWEST: Final = 400
 """Of fewer trials none is held out: a twentieth of them would check nothing."""
-_HELD_OUT: Final = 20  # one of so many: costs 0.05 of a bound at most, as ln(20 / 19)
+_HELD_OUT: Final = 20  # one of so many: a bound by right guesses alone falls by ln(20 / 19)
+_MOST: Final = 1000  # trials that show how sure scores may be; more would show no more
 _USUAL: Final = 0.999
 _FACTORS: Final = np.linspace(-12.0, 25.0, 149)
 """By what scores may be too sure, as logarithms: clipped ones of 1e4 that are idle, and those of a
 target that claims 1e-10 and gives 1."""
+_POWERS: Final = {1.0: 0.0, 0.5: 3.0, 0.0: 3.0}
+"""Powers of scores that may fit better, and the nats that speak against them beforehand. With 0
+all guesses are as sure as each other. Three nats keep chance from preferring it: a round figure."""
 _WIDTH: Final = 0.5  # how far off the public law usually is: a round figure, a heavy tail
 
 
@@ -64,9 +72,8 @@ def choose(
         return as_it_goes(scores, inside, confidence=confidence)
     levels, correct = _levels(scores), (scores > 0) == inside
     trials = len(levels)
-    held = trials // _HELD_OUT if trials >= FEWEST and np.ptp(levels) > 0 else 0
-    factor = _factor(levels[:held], correct[:held])
-    threshold = _threshold(levels[held:], factor, confidence)
+    held = min(trials // _HELD_OUT, _MOST) if trials >= FEWEST and np.ptp(levels) > 0 else 0
+    threshold = _threshold(levels[held:], _trust(levels[:held], correct[:held]), confidence)
     made = levels[held:] >= threshold
     right = int(np.count_nonzero(made & correct[held:]))
     return Guesses(right, int(np.count_nonzero(made)), trials, held, threshold)
@@ -76,22 +83,25 @@ def as_it_goes(scores: Floats, inside: Flags, *, confidence: float = _USUAL) -> 
     """Choose and count where somebody may stop at any time: what counts was decided before.
 
     A predictable rule, for `epsilon_anytime`. Blocks of trials are each as long as all before them
-    together; a block has the threshold that all trials before it suggest, scores and coins.
-    The first trial is a guess. No trial is held out.
+    together; a block has the threshold that the trials before it suggest, scores and coins.
+    The first trial is a guess. None is held out.
     """
+    flags, threshold = counting(scores, inside, confidence)
+    right = int(np.count_nonzero(flags & ((scores > 0) == inside)))
+    return Guesses(right, int(np.count_nonzero(flags)), len(scores), 0, threshold)
+
+
+def counting(scores: Floats, inside: Flags, confidence: float = _USUAL) -> tuple[Flags, float]:
+    """Return which trials count in a run that may be stopped, and the threshold at its end."""
     levels, correct = _levels(scores), (scores > 0) == inside
-    right = made = start = 0
-    threshold = 0.0
+    flags, start, threshold = np.ones(len(levels), np.bool_), 1, 0.0
     while start < len(levels):
-        if start:
-            factor = _factor(levels[:start], correct[:start])
-            threshold = _threshold(levels[:start], factor, confidence)
-        block = slice(start, max(2 * start, 1))
-        guessed = levels[block] >= threshold
-        made += int(np.count_nonzero(guessed))
-        right += int(np.count_nonzero(guessed & correct[block]))
-        start = block.stop
-    return Guesses(right, made, len(levels), 0, threshold)
+        seen = slice(0, min(start, _MOST))
+        trust = _trust(levels[seen], correct[seen])
+        threshold = _threshold(levels[:start], trust, confidence)
+        flags[start : 2 * start] = levels[start : 2 * start] >= threshold
+        start *= 2
+    return flags, threshold
 
 
 def _levels(scores: Floats) -> Floats:
@@ -99,30 +109,39 @@ def _levels(scores: Floats) -> Floats:
     return np.abs(scores).astype(np.float32).astype(np.float64)
 
 
-def _factor(levels: Floats, correct: Flags) -> float:
-    """Return the factor by which scores speak the truth, where guesses show it: 1 without any.
+def _trust(levels: Floats, correct: Flags) -> Trust:
+    """Return how scores speak the truth, where guesses show it; as they are without any.
 
-    The most likely one, beforehand Cauchy around 1 on the logarithmic scale.
+    The most likely factor and power; beforehand the factor is Cauchy around 1 on the logarithmic
+    scale, and a power other than 1 is unlikely.
     """
     if not len(levels):
-        return 1.0
+        return 1.0, 1.0
     factors = np.exp(_FACTORS)
-    signed = np.where(correct, -levels, levels)
-    surprise = np.logaddexp(0.0, np.outer(factors, signed)).sum(axis=1)
-    return float(factors[np.argmin(surprise + np.log1p((_FACTORS / _WIDTH) ** 2))])
+    doubt = np.log1p((_FACTORS / _WIDTH) ** 2)
+    found = []
+    for power, unlikely in _POWERS.items():
+        signed = np.where(correct, -1.0, 1.0) * levels**power
+        surprise = np.logaddexp(0.0, np.outer(factors, signed)).sum(axis=1) + doubt
+        best = int(np.argmin(surprise))
+        found.append((float(surprise[best]) + unlikely, (float(factors[best]), power)))
+    return min(found)[1]
 
 
-def _threshold(levels: Floats, factor: float, confidence: float) -> float:
+def _threshold(levels: Floats, trust: Trust, confidence: float) -> float:
     """Return the threshold with the largest expected bound, halfway between two levels."""
     if not len(levels):
         return 0.0
     down = np.sort(levels)[::-1]
     made = np.arange(1, len(down) + 1)
-    right = np.cumsum(1 / (1 + np.exp(-np.minimum(factor * down, 700.0))))
+    factor, power = trust
+    right = np.cumsum(1 / (1 + np.exp(-factor * down**power)))
     last = np.append(down[1:] < down[:-1], True)  # ties are guessed together
     bound = np.where(last, _roughly(right, made - right, confidence), -np.inf)
     best = int(np.argmax(bound))
-    return 0.0 if best == len(down) - 1 else float(down[best] + down[best + 1]) / 2
+    if best == len(down) - 1 or not np.isfinite(bound[best]):
+        return 0.0
+    return float(down[best] + down[best + 1]) / 2
 
 
 def _roughly(right: Floats, wrong: Floats, confidence: float) -> Floats:

@@ -61,6 +61,7 @@ _STEPS: Final = np.linspace(-6.0, 6.0, 15)
 _STAKES: Final = np.append(1 / (1 + np.exp(-_STEPS)), 1.0)
 """The mixture over u: even in log-odds, and all-in. Any stakes are valid; sixteen cost at most
 2.8 nats, and these span what matters from twenty trials to a million."""
+_LOST: Final = np.append(np.log1p(-_STAKES[:-1]), -np.inf)
 
 
 def epsilon_by_guesses(
@@ -79,7 +80,7 @@ def epsilon_by_guesses(
         made: How many were made.
         confidence: The chance with which the bound holds, at least.
         delta: Of (epsilon, delta); for a bound on epsilon alone it is 0.
-        trials: How many guesses there could have been, at least `made`; it matters with a delta.
+        trials: How many trials there were, held-out ones too; it matters with a delta.
         planned: Whether the trials ended where it was planned; else see `epsilon_anytime`.
 
     >>> round(epsilon_by_guesses(2000, 2000, 0.999), 2), round(epsilon_by_guesses(20, 20, 0.999), 3)
@@ -118,24 +119,23 @@ def epsilon_anytime(
     error = (1 - confidence) * (1 - PLANNED)
     shown, error = _shown(max(trials, made), delta, error)
     right, wrong, enough = right - shown, made - right, -math.log(error)
-    if right <= wrong or _evidence(right, wrong, 0.0) <= enough:
+    if right <= wrong or evidence(right, wrong, 0.0) <= enough:
         return 0.0
     low, high = 0.0, 1.0
-    while _evidence(right, wrong, high) > enough:
+    while evidence(right, wrong, high) > enough:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _evidence(right, wrong, middle) > enough:
+        if evidence(right, wrong, middle) > enough:
             low = middle
         else:
             high = middle
     return low
 
 
-def _evidence(right: int, wrong: int, epsilon: float) -> float:
+def evidence(right: int, wrong: int, epsilon: float) -> float:
     """Return the logarithm of the test supermartingale against this epsilon."""
-    with np.errstate(divide="ignore"):
-        lost = wrong * np.log1p(-_STAKES) if wrong else np.zeros(len(_STAKES))
+    lost = wrong * _LOST if wrong else 0.0
     logs = right * np.log1p(_STAKES * math.exp(-epsilon)) + lost
     return float(np.logaddexp.reduce(logs)) - math.log(len(_STAKES))
 
@@ -213,7 +213,7 @@ def seen_share(canaries: int, values: int, confidence: float, chance: float = 0.
     """Return the least share of recovered canaries that would have been seen with this chance.
 
     Power: if each canary is recovered with this chance by itself, a bound above 0 comes with the
-    chance asked for. It is 1 or, where no outcome shows anything, infinite.
+    chance asked for. It is infinite where no outcome shows anything.
 
     >>> round(seen_share(40, 10**12, 0.999), 3)
     0.056
