@@ -54,7 +54,6 @@ GROUPS = {
     "evidence": (
         ("start",),
         *(("trials", name) for name in (*COUNTING, "bdp", "dp-laplace", "dp-smooth")),
-        ("coverage",),
         ("report", "people"),
         ("report", "bank"),
     ),
@@ -63,7 +62,7 @@ GROUPS = {
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
-    "people", "synthetic", "noise", "scaling", "parquet", "start", "trials", "coverage", "bounds",
+    "people", "synthetic", "noise", "scaling", "parquet", "start", "trials", "bounds",
     "soak",
 )  # fmt: skip
 SHEETS = {

@@ -1,4 +1,4 @@
-"""How fast evidence is made, how fast commands start, and how often a bound is too high."""
+"""How fast evidence is made, and how fast commands start."""
 
 from __future__ import annotations
 
@@ -8,20 +8,11 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-
 from bench.figures import Figure, duration, watch
-from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named, people, trial
-from thinveil.curator.neighbours import Neighbour
-from thinveil.curator.tables.dataset import Held
-from thinveil.verdicts.judging.intervals import epsilon_at_least
+from thinveil import people, trial
 
 REPETITIONS = 11
 TRIALS = 2000
-EXPERIMENTS = 20_000
-COVERAGE_TRIALS = 200
-LOSSES = (0.1, 0.5, 1.0, 2.0, 4.0)
-CONFIDENCES = (0.8, 0.95, 0.999)
 
 
 def start(path: Path, quick: bool) -> list[Figure]:
@@ -70,46 +61,6 @@ def trials(path: Path, quick: bool, mechanism: str) -> list[Figure]:
             f"{found.queries / found.trials:,.1f} answers a trial",
         )
     ]
-
-
-def coverage(path: Path, quick: bool) -> list[Figure]:
-    """Return how often the bound is above the true epsilon, with real answers.
-
-    The attacker says "in" where the answer is above 1: there the two worlds differ by exactly
-    e^epsilon, so nothing is given away to chance.
-    """
-    data = Dataset(Schema((Categories("a", ("x", "y")),)), np.array([[0], [1], [1], [1]]))
-    other = Neighbour(
-        data.schema, data.records, data.counter(), data.codes[:1], data.codes[1:2], "replaced"
-    )
-    claim = claim_named("dp-laplace")
-    experiments = EXPERIMENTS // 20 if quick else EXPERIMENTS
-    rows = []
-    for epsilon in LOSSES:
-        said = []
-        worlds: tuple[Held, ...] = (data, other)
-        for seed, world in enumerate(worlds):
-            asked = batch_of([([{0: (0, 1)}], 0)], experiments * COVERAGE_TRIALS)
-            answers = Curator(world, claim, seed=seed).answer(asked.stamped(("b", 1), epsilon))
-            above = (answers.values > 1).reshape(experiments, COVERAGE_TRIALS)
-            said.append(above.sum(axis=1).tolist())
-        pairs = list(zip(*said, strict=True))
-        missed = []
-        for sure in CONFIDENCES:
-            bounds = np.array(
-                [epsilon_at_least(a, COVERAGE_TRIALS, b, COVERAGE_TRIALS, sure) for a, b in pairs]
-            )
-            missed.append(float(np.mean(bounds > epsilon)))
-        rows.append(
-            Figure(
-                f"bound above a true epsilon of {epsilon:g} ({experiments:,} x "
-                f"{2 * COVERAGE_TRIALS} trials of dp-laplace)",
-                ", ".join(f"{each:.4%}" for each in missed),
-                "at most " + ", ".join(f"{1 - sure:.1%}" for sure in CONFIDENCES),
-                all(each <= 1 - sure for each, sure in zip(missed, CONFIDENCES, strict=True)),
-            )
-        )
-    return rows
 
 
 def report(path: Path, quick: bool, what: str) -> list[Figure]:

@@ -31,7 +31,6 @@ PARTS = {
     "service": "bench.http:measure",
     "start": "bench.evidence:start",
     "trials": "bench.evidence:trials",
-    "coverage": "bench.evidence:coverage",
     "report": "bench.evidence:report",
     "bounds": "bench.trials:measure",
     "soak": "bench.soaks.whole:part",

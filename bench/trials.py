@@ -17,6 +17,9 @@ from statistics import NormalDist, fmean
 import numpy as np
 
 from bench.sheets import Audits
+from thinveil import Categories, Curator, Dataset, Schema, batch_of, claim_named
+from thinveil.curator.neighbours import Neighbour
+from thinveil.curator.tables.dataset import Held
 from thinveil.language.queries import Flags, Floats
 from thinveil.verdicts.judging.abstaining import choose, counting
 from thinveil.verdicts.judging.guesses import PLANNED, epsilon_by_guesses, evidence
@@ -61,6 +64,29 @@ def laplace(loss: float, answers: int = 1) -> Scorer:
         return found
 
     return score
+
+
+def drawn(loss: float) -> Scorer:
+    """One answer of dp-laplace in each trial, which a curator really draws."""
+    data = Dataset(Schema((Categories("a", ("x", "y")),)), np.array([[0], [1], [1], [1]]))
+    other = Neighbour(
+        data.schema, data.records, data.counter(), data.codes[:1], data.codes[1:2], "replaced"
+    )
+    claim = claim_named("dp-laplace")
+
+    def score(rng: np.random.Generator, inside: Flags) -> Floats:
+        asked = batch_of([([{0: (0, 1)}], 0)], len(inside)).stamped(("bench", 1), loss)
+        held: tuple[Held, ...] = (other, data)
+        said = [Curator(each, claim, seed=_seed(rng)).answer(asked).values for each in held]
+        values = np.where(inside, said[1], said[0])
+        found: Floats = loss * (np.abs(values) - np.abs(values - 1))
+        return found
+
+    return score
+
+
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**62))
 
 
 def gaussian(mu: float) -> Scorer:
@@ -132,6 +158,7 @@ def loss_of_gaussian(mu: float, delta: float) -> float:
 CELLS: dict[str, tuple[Scorer, float, float, int]] = {
     **{f"randomised response, {e:g}": (response(e), e, 0.0, TRIALS) for e in LOSSES},
     **{f"one Laplace answer, {e:g}": (laplace(e), e, 0.0, TRIALS) for e in LOSSES},
+    "dp-laplace as a curator draws it, 1": (drawn(1.0), 1.0, 0.0, FEWER),
     "48 Laplace answers, 2": (laplace(2.0, ANSWERS), 2.0, 0.0, FEWER),
     "48 Laplace answers, 20": (laplace(20.0, ANSWERS), 20.0, 0.0, FEWER),
     **{

@@ -21,8 +21,8 @@ from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import batch_of
+from thinveil.verdicts.judging.guesses import epsilon_by_guesses
 from thinveil.verdicts.judging.inference import inferred
-from thinveil.verdicts.judging.intervals import epsilon_at_least
 from thinveil.verdicts.names import sense_of
 from thinveil.verdicts.trials import coins, membership_trials, possible_targets
 from thinveil.verdicts.typed import to_json
@@ -103,10 +103,8 @@ def test_whoever_asks_nothing_shows_no_epsilon_whatever_he_goes_by(seed):
     inside = sum(coin.inside for coin in drawn)
     assert 1800 < inside < 2200
     for rule in rules:
-        said = [bool(rule(coin)) for coin in drawn]
-        right = sum(a and coin.inside for a, coin in zip(said, drawn, strict=True))
-        wrong = sum(a and not coin.inside for a, coin in zip(said, drawn, strict=True))
-        assert epsilon_at_least(right, inside, wrong, len(drawn) - inside, 0.999) == 0
+        right = sum(bool(rule(coin)) == coin.inside for coin in drawn)
+        assert epsilon_by_guesses(right, len(drawn), 0.999) == 0
 
 
 def test_a_replaced_target_is_gone_and_another_record_is_there_twice():

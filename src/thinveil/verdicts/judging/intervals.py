@@ -1,10 +1,8 @@
-"""Every interval of a result, and what intervals say about differential privacy.
+"""Every interval of a result.
 
 A share measured on some trials gets the interval of Clopper and Pearson, which holds at its
 confidence whatever the true share is. There is no other kind, and a result has one confidence.
-From two of them, how often a membership attack is right about a table and how often it is wrong
-about a neighbour, follows a lower bound on the epsilon for which the mechanism could be
-epsilon-differentially private.
+What they say about differential privacy is in `guesses` and `tradeoff`.
 
 The two quantiles of the beta distribution that this takes are found here by bisection, so
 that the package needs no SciPy; a test holds them against it.
@@ -132,39 +130,6 @@ class Share:
     def guess(self) -> float:
         """The better share of both guessers; 0 where they are masked."""
         return max(self.nothing_share or 0.0, self.marginals_share or 0.0)
-
-
-def epsilon_at_least(right: int, inside: int, wrong: int, outside: int, confidence: float) -> float:
-    """Return a lower bound on epsilon, at the confidence.
-
-    Under epsilon-differential privacy, TPR <= e^epsilon FPR and 1 - FPR <= e^epsilon (1 - TPR).
-    Both follow from the same two statements, "TPR is at least its lower end" and "FPR is at
-    most its upper end", each of which fails with at most half of what is allowed; so no more
-    is paid for the better of the two bounds.
-
-    The attack said "in" about the table itself in `right` of `inside` trials, and about a
-    neighbour in `wrong` of `outside`.
-
-    >>> round(epsilon_at_least(1000, 1000, 0, 1000, 0.999), 2)
-    4.88
-    >>> epsilon_at_least(500, 1000, 500, 1000, 0.999)
-    0.0
-    """
-    if not inside or not outside:
-        return 0.0
-    low, _ = clopper_pearson(right, inside, confidence)
-    _, high = clopper_pearson(wrong, outside, confidence)
-    bounds = [0.0]
-    if low > 0 and high > 0:
-        bounds.append(math.log(low / high))
-    if high < 1 and low < 1:
-        bounds.append(math.log((1 - high) / (1 - low)))
-    return max(bounds)
-
-
-def ceiling(inside: int, outside: int, confidence: float) -> float:
-    """Return the most that so many trials can show: the bound of an attack that never errs."""
-    return epsilon_at_least(inside, inside, 0, outside, confidence)
 
 
 def _quantile(a: int, b: int, chance: float) -> float:
