@@ -80,7 +80,7 @@ def over(claims: dict[Any, Claim]) -> Any:
 
 every_claim = over(CLAIMS)
 protected_claim = over({label: claim for label, claim in CLAIMS.items() if claim.protected})
-seeded_claim = over({label: claim for label, claim in CLAIMS.items() if claim.sampler == "own"})
+seeded_claim = over({label: claim for label, claim in CLAIMS.items() if claim.sampler != "opendp"})
 
 
 def cost(claim: Claim, epsilon: Any = 0.5) -> Any:
@@ -172,7 +172,7 @@ def test_a_refusal_changes_nothing(claim: Claim) -> None:
             curator.answer(batch)
     assert curator.ledger.events == ()
     answers = curator.answer(fine).values
-    if claim.sampler == "own":
+    if claim.sampler != "opendp":
         assert answers.tolist() == Curator(DATA, claim, seed=4).answer(fine).values.tolist()
 
 
@@ -184,7 +184,7 @@ def test_what_rounding_leaves(claim: Claim, epsilon: float) -> None:
         assert set(values.tolist()) <= {0.0, 1.0}
     elif claim.post == "integer":
         assert (values == np.rint(values)).all()
-    else:
+    elif claim.sampler != "exact" or epsilon > 1e-9:  # an exact one has whole steps below that
         assert not (values == np.rint(values)).all()
 
 

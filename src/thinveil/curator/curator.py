@@ -11,7 +11,14 @@ import numpy as np
 
 from thinveil.curator.cache import AnswerCache, Looked
 from thinveil.curator.counting.scan import Counter
-from thinveil.curator.drawing import NoiseStream, RandomWords, draw, opendp
+from thinveil.curator.drawing import (
+    NoiseStream,
+    RandomWords,
+    Truth,
+    distances,
+    draw,
+    opendp,
+)
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend, spread
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import BudgetError, QueryError, TargetError
@@ -20,6 +27,7 @@ from thinveil.language.contracts import Law, Words
 from thinveil.language.extents import Constants, Extent, check_disjoint
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.additive import rounded
+from thinveil.language.mechanisms.claim import trivially
 from thinveil.language.normal import Keys, Normal
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.queries import WHOLE, Answers, Codes, Floats, QueryBatch
@@ -106,25 +114,27 @@ class Curator:
             assert looked is not None
             self._charge(batch, price)
             return Release(spread(looked.value, batch.repeats), price.cost)
-        bits, scale = self._truth(part)
+        truth = self._truth(part)
         words = self._charge(batch, price)
         if looked is None or self._cache is None:
-            return Release(self._protect(part, bits, scale, words), price.cost)
+            return Release(self._protect(part, truth, words), price.cost)
         fresh = looked.fresh
-        firsts = self._protect(part, bits, scale, words[_starts(batch)[fresh]])
+        firsts = self._protect(part, truth, words[_starts(batch)[fresh]])
         values = spread(self._cache.settle(looked, firsts), batch.repeats)
         return Release(values, price.cost, looked.keys[:, fresh], firsts)
 
-    def _truth(self, batch: QueryBatch) -> tuple[Floats, Floats]:
-        """Return the true bits, and what epsilon divides to scale their noise."""
+    def _truth(self, batch: QueryBatch) -> Truth:
+        """Return the true bits, and what scales their noise."""
         records, claim = self.facts.records, self.facts.claim
         counts = self._counter.count(batch)
         threshold = np.minimum(np.maximum(batch.threshold, -1), records)
         if not claim.protected:
-            return (counts > threshold).astype(np.float64), np.zeros(batch.questions)
+            return Truth((counts > threshold).astype(np.float64), np.zeros(batch.questions))
         constant = self._constants.among(batch)
         bits, scale = claim.law(counts, threshold, constant, records, batch.epsilon)
-        return bits.astype(np.float64), scale
+        trivial = trivially(threshold, constant, records)
+        far = distances(claim, counts, threshold, trivial)
+        return Truth(bits.astype(np.float64), scale, far)
 
     def price(self, batch: QueryBatch) -> Event:
         """Return what answering a batch would cost, or refuse it as `answer` would.
@@ -223,20 +233,17 @@ class Curator:
             if isinstance(epsilon, np.ndarray) and epsilon.shape != batch.threshold.shape:
                 raise BudgetError("a batch needs one privacy budget, or one for each question")
 
-    def _protect(self, batch: QueryBatch, bits: Floats, scale: Floats, words: Words) -> Floats:
+    def _protect(self, batch: QueryBatch, truth: Truth, words: Words) -> Floats:
         """Add noise at scale / epsilon; at scale zero the bit stays as it is."""
-        values = spread(bits, batch.repeats)
-        scale = spread(scale, batch.repeats)
-        noisy = np.flatnonzero(scale)
+        claim = self.facts.claim
+        truth = truth.spread(batch.repeats)
+        values, noisy = truth.bits, truth.noisy(claim)
         if len(noisy):
             epsilon = batch.epsilon
-            assert epsilon is not None
             if isinstance(epsilon, np.ndarray):
                 epsilon = spread(epsilon, batch.repeats)[noisy]
-            values[noisy] = draw(
-                self.facts.claim, words[noisy], values[noisy], scale[noisy] / epsilon
-            )
-        return rounded(values, self.facts.claim.post)
+            values[noisy] = draw(claim, self._noise, words[noisy], truth.some(noisy), epsilon)
+        return rounded(values, claim.post)
 
 
 def _new(

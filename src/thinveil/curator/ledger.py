@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from thinveil.errors import BudgetError, BudgetSpent
 from thinveil.language.contracts import Law
 from thinveil.language.queries import Codes, Floats, QueryBatch
+
+Array = TypeVar("Array", Codes, Floats)
 
 
 @lru_cache(maxsize=64)
@@ -62,7 +64,7 @@ class Spend:
         return Spend(queries, cost, Fraction(0) if law is None else law.deltas(queries, cost))
 
 
-def spread(values: Floats, repeats: int | Codes) -> Floats:
+def spread(values: Array, repeats: int | Codes) -> Array:
     """Return the value of each question once for each of its answers."""
     return values if isinstance(repeats, int) and repeats == 1 else np.repeat(values, repeats)
 

@@ -46,6 +46,20 @@ class Sensitivity(Protocol):
     def __hash__(self) -> int: ...
 
 
+@runtime_checkable
+class Fading(Protocol):
+    """A sensitivity that is known without rounding: size * exp(-(epsilon / 6) * distance).
+
+    Cauchy noise is drawn exactly for these alone. Conforms: `Smooth`, and whatever is constant.
+    """
+
+    size: ClassVar[float]
+
+    def distance(self, count: Codes, threshold: Codes) -> Codes:
+        """Return whole numbers of at least 0, which one record changes by at most 1."""
+        ...
+
+
 class Law(Protocol):
     """How the answer to "is c > b?" scatters where there is noise: a distribution over answers.
 

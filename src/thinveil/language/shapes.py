@@ -51,6 +51,10 @@ class Constant:
         """Return its size everywhere."""
         return np.full(count.shape, self.size)
 
+    def distance(self, count: Codes, threshold: Codes) -> Codes:
+        """Return 0: it does not fade."""
+        return np.zeros(count.shape, np.int64)
+
     def breakpoints(self, threshold: Codes, records: int) -> Codes:
         """The answer's law changes with the true bit only: at b."""
         return threshold[:, None]

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from thinveil.errors import LawError, UsageError
-from thinveil.language.contracts import Law, Post, Sensitivity
+from thinveil.language.contracts import Fading, Law, Post, Sensitivity
 from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace, law_named
 from thinveil.language.queries import Codes, Flags, Floats, Loss
-from thinveil.language.shapes import Shape, shape_of
+from thinveil.language.shapes import Constant, Shape, shape_of
 
 _MOST: Final = 1e6  # a larger offset could overflow a double at the smallest epsilon
 
@@ -84,14 +84,27 @@ class Claim:
             raise LawError(f"{self.name}: the noise is a {type(self.noise).__name__}, not a law")
         if self.sampler == "opendp" and type(self.noise) is not Laplace:
             raise LawError(f"{self.name}: OpenDP draws Laplace noise here, and no other")
-        if self.sampler == "exact" and type(self.noise) not in EXACT:
-            raise LawError(f"{self.name}: noise of this law cannot be drawn exactly here")
+        if self.sampler == "exact":
+            self._check_exact()
         if not 0 <= self.offset <= _MOST:
             raise UsageError(f"the offset of the sensitivity must lie between 0 and {_MOST:g}")
         if self.noise is None and (self.offset or self.post != "none"):
             raise UsageError(f"{self.name}: without noise there is nothing to offset or to round")
         if self.noise is not None and self.noise.discrete and self.post == "none":
             object.__setattr__(self, "post", "integer")
+
+    def _check_exact(self) -> None:
+        """Refuse to draw exactly what cannot say exactly how wide its noise is."""
+        if type(self.noise) not in EXACT:
+            raise LawError(f"{self.name}: noise of this law cannot be drawn exactly here")
+        known = self.sensitivity
+        fades = type(self.noise) is Cauchy and isinstance(known, Fading)
+        if not (fades or (isinstance(known, Constant) and type(known).at is Constant.at)):
+            raise LawError(
+                f'{self.name}: the sampler "exact" needs a sensitivity whose size it knows without '
+                "rounding: a subclass of Constant, or with Cauchy noise one with the members "
+                "`size` and `distance`"
+            )
 
     def __repr__(self) -> str:
         # as fingerprints in transcripts have it, since before a law was a value
@@ -109,7 +122,7 @@ class Claim:
         are constant over the universe, have sensitivity 0.
         """
         sensitivity = self.sensitivity.at(count, threshold, records, epsilon)
-        sensitivity[constant | (threshold < 0) | (threshold >= records)] = 0.0
+        sensitivity[trivially(threshold, constant, records)] = 0.0
         scale = sensitivity + self.offset
         if self.noise is not None:
             scale = scale * self.noise.widen(epsilon)
@@ -204,6 +217,11 @@ class Claim:
         rounded = "" if self.noise.discrete and self.post == "integer" else _ROUNDED.get(self.post)
         size = self.noise.sized(f"({offset}{what})")
         return f"{self.noise.title} noise{drawn} at scale {size}{rounded or ''}"
+
+
+def trivially(threshold: Codes, constant: Flags, records: int) -> Flags:
+    """Tell which answers are the same on every table of so many records, as anybody can see."""
+    return constant | (threshold < 0) | (threshold >= records)
 
 
 @dataclass(frozen=True, slots=True)

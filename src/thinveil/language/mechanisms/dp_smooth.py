@@ -1,4 +1,8 @@
-"""Honest differential privacy: Cauchy noise scaled by smooth sensitivity."""
+"""Honest differential privacy: Cauchy noise scaled by smooth sensitivity, drawn exactly.
+
+The scale follows the data, so neither it nor an answer may be a rounded number: an answer is the
+exact real one, cut to a grid that does not hang on the data (`curator.exact.cauchy_cells`).
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,19 @@ class Smooth:
     """
 
     title: ClassVar = "smooth sensitivity"
+    size: ClassVar = 1.0
     shape: ClassVar = EVEN  # but for so little, at a small loss, that the true bit tells more
 
     def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
         """Return the smooth sensitivity; it needs the loss of the answer."""
-        far = np.maximum(np.maximum(threshold - count, count - threshold - 1), 0)
+        far = self.distance(count, threshold)
         fade: Floats = np.exp(-(0.0 if epsilon is None else epsilon) / CAUCHY * far)
         return fade
+
+    def distance(self, count: Codes, threshold: Codes) -> Codes:
+        """Return d."""
+        far: Codes = np.maximum(np.maximum(threshold - count, count - threshold - 1), 0)
+        return far
 
     def breakpoints(self, threshold: Codes, records: int) -> Codes:
         """Every count has a law of its own."""

@@ -1,0 +1,1 @@
+"""Noise drawn without rounding: integers for Laplace, exact reals cut to a grid for Cauchy."""
