@@ -3,7 +3,7 @@
 import ast
 import inspect
 import math
-from collections import Counter
+from collections import defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,9 +17,7 @@ from services import asking, served
 from thinveil import people
 from thinveil.curator.curator import Curator
 from thinveil.curator.drawing import NoiseStream, SystemEntropy, Truth, draw
-from thinveil.curator.exact import cauchy_cells
-from thinveil.curator.exact import laplace_steps
-from thinveil.curator.exact import taps
+from thinveil.curator.exact import cauchy_cells, laplace_steps, taps
 from thinveil.curator.exact.cauchy_cells import Fade, Point, cauchy, exp_bounds
 from thinveil.curator.exact.laplace_steps import geometric, grid_of, laplace
 from thinveil.curator.exact.taps import Tap
@@ -95,10 +93,11 @@ class EndOfPath(Exception):
     pass
 
 
-def chances(of: Any, least: Fraction) -> tuple[Counter[Any], Fraction]:
+def chances(of: Any, least: Fraction) -> tuple[dict[Any, Fraction], Fraction]:
     """Try every path of choices whose chance is not below this; return what came, and the rest."""
-    told: Counter[Any] = Counter()
-    rest, open_paths = Fraction(0), [((), Fraction(1))]
+    told: dict[Any, Fraction] = defaultdict(Fraction)
+    rest = Fraction(0)
+    open_paths: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
     while open_paths:
         path, chance = open_paths.pop()
         if chance < least:

@@ -1,8 +1,8 @@
 """Laplace noise scaled by global sensitivity: drawn exactly, by OpenDP, or as textbooks do it.
 
 The first two are honest. The exact one counts steps of a grid that does not hang on the data
-(`curator.exact.laplace_steps`). The third adds doubles to doubles, and which doubles can come out tells
-the true bit (Mironov 2012, "On significance of the least significant bits").
+(`curator.exact.laplace_steps`). The third adds doubles to doubles, and which doubles can come out
+tells the true bit (Mironov 2012, "On significance of the least significant bits").
 """
 
 from __future__ import annotations
