@@ -31,7 +31,7 @@ from thinveil.errors import Undecided, UsageError
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.mechanisms.unprotected import unprotected
-from thinveil.language.queries import About, Answers, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 
 _T = TypeVar("_T")
 
@@ -47,7 +47,7 @@ class Looked:
     """What came of looking at doubles, while a run lasts and after it.
 
     Args:
-        used: Whether the doubles settled what was asked.
+        used: Whether what was found rests on them.
         answers: How many answers were looked at.
         settled: How many questions their doubles settled.
         ulps: How many doubles off ours the noise at scale 1 may lie.
@@ -120,7 +120,7 @@ def by_doubles(
             return (yield from _carried(reader, inside(clean)))
         except _Impossible:
             if not _widened(looked):
-                looked.why = "some of its doubles cannot come from noise that is drawn so"
+                looked.why = "some of them cannot come from noise that is drawn in doubles"
                 break
         except _Useless as useless:
             looked.why = str(useless)
@@ -163,6 +163,10 @@ class _Told:
     epsilon: Floats
     constant: Flags
 
+    def some(self, which: Flags) -> _Told:
+        """Return some of these answers."""
+        return _Told(self.row[which], self.value[which], self.epsilon[which], self.constant[which])
+
     def and_then(self, more: _Told) -> _Told:
         """Return these answers and others, those of a question next to each other."""
         row = np.concatenate([self.row, more.row])
@@ -174,7 +178,10 @@ class _Told:
 
 
 class _Questions:
-    """The questions of one batch, and which laws could have given all their answers so far."""
+    """The questions of one batch, and which laws could have given all their answers so far.
+
+    An `exact` answer is one without noise: of it, no double is to be read.
+    """
 
     def __init__(self, facts: PublicFacts, clean: PublicFacts, batch: QueryBatch) -> None:
         self._claim, self._records = facts.claim, facts.records
@@ -183,6 +190,7 @@ class _Questions:
         self._b, self._counts = b, np.concatenate([cuts, cuts[:, -1:] + 1], axis=1)
         self._first = (self._counts >= 0) & (self._counts <= facts.records)
         self.alive = self._first.copy()
+        self.exact = np.zeros(len(b), np.bool_)
         bit: Codes = (self._counts > b[:, None]).astype(np.int64)
         if clean.claim.protected:
             zones = clean.claim.sensitivity.at(self._counts, b[:, None], facts.records, None) > 0
@@ -190,9 +198,9 @@ class _Questions:
         else:
             self._meant, self._worth = bit, 1.0
 
-    def again(self) -> None:
-        """Forget all answers."""
-        self.alive = self._first.copy()
+    def again(self, rows: Codes) -> None:
+        """Forget all answers to some questions."""
+        self.alive[rows] = self._first[rows]
 
     def learn(self, told: _Told, ulps: int) -> None:
         """Strike out laws that cannot have given these answers.
@@ -200,6 +208,8 @@ class _Questions:
         Raises:
             _Impossible: None of a question's laws can.
         """
+        if not len(told.row):
+            return
         start = np.searchsorted(told.row, told.row)
         turn = np.arange(len(told.row)) - start
         for each in range(int(turn.max()) + 1):
@@ -223,16 +233,22 @@ class _Questions:
         scale = sensitivity[noisy] / told.epsilon[answer[noisy]]
         centre = bit[noisy].astype(np.float64)
         possible[noisy] = doubles.reachable(noise, value[noisy], centre, scale, ulps)
+        exact = possible & (sensitivity == 0)
+        self.exact[row[exact]] = True
+        if exact.any():  # what is exact is no noise, but for a chance of 2^-52
+            possible &= ~self.exact[row] | exact
         self.alive[row[~possible], law[~possible]] = False
 
     def scale(self, told: _Told) -> float:
-        """Return the scale of noise of the first answer next to its threshold; 0 without noise."""
-        b = self._b[told.row[:1]]
-        one = self._claim.law(b, b, told.constant[:1], self._records, told.epsilon[:1])
-        return float(one[1][0] / told.epsilon[0])
+        """Return how wide the noise of the first answer is at most."""
+        counts = self._counts[told.row[0]]
+        first = (np.full(counts.shape, each[0]) for each in (told.constant, told.epsilon))
+        b, (constant, epsilon) = np.full_like(counts, self._b[told.row[0]]), first
+        wide = self._claim.law(counts, b, constant, self._records, epsilon)[1]
+        return float(wide.max() / told.epsilon[0])
 
     def noisy(self, constant: Flags) -> Codes:
-        """Return the questions whose answers have noise, whatever the table says, next to b."""
+        """Return the questions whose answers may have noise."""
         trivial = constant | (self._b < 0) | (self._b >= self._records)
         return np.flatnonzero(~trivial | (self._claim.offset > 0))
 
@@ -262,7 +278,7 @@ class _Reader:
         self._facts, self._clean, self._care, self._looked = facts, clean, care, looked
         self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
         self._believed = False
-        self._about = About()
+        self._epsilon = 0.0  # the smallest loss of an answer so far
 
     def read(self, batch: QueryBatch) -> Attack[Answers]:
         """Settle a batch and return clean answers.
@@ -273,6 +289,7 @@ class _Reader:
             _Useless: Doubles tell nothing here.
         """
         questions = _Questions(self._facts, self._clean, batch)
+        self._looked.outcomes = questions.laws
         asked = np.zeros(batch.questions, np.int64)
         if not self._believed:
             yield from self._doubt(batch, questions, asked)
@@ -287,8 +304,9 @@ class _Reader:
             asked[left] += more
             left = left[~questions.settled[left]]
             rounds += 1
-        self._looked.settled += batch.questions
-        return Answers(questions.clean())
+        self._looked.used = True
+        self._looked.settled += int(np.count_nonzero(~questions.exact))
+        return Answers(np.repeat(questions.clean(), batch.repeats), batch.repeats, self._epsilon)
 
     def _ask(self, batch: QueryBatch, rows: Codes, each: int) -> Attack[_Told]:
         """Ask some questions for so many answers each."""
@@ -303,6 +321,7 @@ class _Reader:
         drawn = answers.repeats if isinstance(answers.repeats, int) else each
         epsilon = np.broadcast_to(np.asarray(answers.epsilon, np.float64), part.threshold.shape)
         constant = self._constants.among(part)
+        self._epsilon = min(self._epsilon or math.inf, float(epsilon.min()))
         return _Told(
             np.repeat(rows, each), answers.values, np.repeat(epsilon, drawn),
             np.repeat(constant, drawn),
@@ -310,36 +329,42 @@ class _Reader:
 
     def _doubt(self, batch: QueryBatch, questions: _Questions, asked: Codes) -> Attack[None]:
         """Ask a few questions until it is sure that noise is drawn so, and no chance."""
-        noisy = questions.noisy(self._constants.among(batch))
-        if not len(noisy):
+        rows = questions.noisy(self._constants.among(batch))
+        if self._facts.claim.reads_exactly and len(rows):
+            # some answers are exact: they need no belief, and tell nothing of how noise is drawn
+            once = yield from self._ask(batch, rows, 1)
+            exact = np.isin(once.value, (0.0, 1.0))
+            questions.learn(once.some(exact), self._looked.ulps)
+            asked[rows[exact]] += 1
+            rows = rows[~exact]
+        if not len(rows):
             return
-        self._looked.outcomes = questions.laws
-        rows = noisy[: 1 if questions.laws > _MOST_LAWS else _FEW]
+        rows = rows[: 1 if questions.laws > _MOST_LAWS else _FEW]
         told: _Told | None = None
-        wanted, law = self._care.nats(1), self._facts.claim.noise
+        wanted, law, most = self._care.nats(1), self._facts.claim.noise, self._care.most_repeats
         assert doubles.tells(law)
         while True:
             each = -(-FIRST // len(rows)) if told is None else int(asked[rows[0]])
-            each = min(each, self._care.most_repeats - int(asked[rows[0]]))
+            each = min(each, most - int(asked[rows[0]]))
             if each <= 0:
-                raise _Useless("too few answers to one question are allowed to be sure of them")
+                raise _Useless("a question may have too few answers to be sure of them")
             more = yield from self._ask(batch, rows, each)
             asked[rows] += each
             told = more if told is None else told.and_then(more)
             scale = questions.scale(told)
-            while not self._possible(questions, told):
+            while not self._possible(questions, rows, told):
                 if not _widened(self._looked):
                     raise _Impossible
                 wanted = self._care.nats(1)
-            if doubles.settled_share(law, scale, self._looked.ulps) * self._care.most_repeats < 1:
-                raise _Useless("its noise is so wide that adding 1 changes next to no double")
+            if doubles.settled_share(law, scale, self._looked.ulps) * most < 1:
+                raise _Useless("the noise is so wide that adding 1 changes next to none of them")
             if self._nats(questions, told, scale) >= wanted:
-                self._believed = self._looked.used = True
+                self._believed = True
                 return
 
-    def _possible(self, questions: _Questions, told: _Told) -> bool:
+    def _possible(self, questions: _Questions, rows: Codes, told: _Told) -> bool:
         """Judge all answers kept, with as much allowed for as now is."""
-        questions.again()
+        questions.again(rows)
         try:
             questions.learn(told, self._looked.ulps)
         except _Impossible:

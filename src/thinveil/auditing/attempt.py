@@ -70,15 +70,16 @@ def curator_of(
     )
 
 
-def attempt_on(target: Target, options: Options) -> Attempt[Found]:
+def attempt_on(target: Target, options: Options, *, ours: bool = False) -> Attempt[Found]:
     """Return the attack that the options ask for, ready to be run against a target.
+
+    A curator behind it is `ours` if it runs in this process, so that its logarithms are ours.
 
     Raises:
         UsageError: Something asked for does not fit the target.
     """
     facts = target.facts
-    # what a library other than ours draws may lie a double off, now and then
-    attack = attack_on(options, facts, 0 if isinstance(target, Curator) else 1)
+    attack = attack_on(options, facts, 0 if ours or isinstance(target, Curator) else 1)
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
 
 

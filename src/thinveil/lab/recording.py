@@ -23,6 +23,7 @@ RUNS: Final = (
     ("idp-noisy", "idp-noisy", {"mechanism": "idp-noisy"}),
     ("bdp", "bdp", {"mechanism": "bdp"}),
     ("unprotected", "unprotected", {"mechanism": "unprotected"}),
+    ("dp-textbook", "dp-textbook (in doubles)", {"mechanism": "dp-textbook"}),
     ("dp-laplace", "dp-laplace (honest)", {"mechanism": "dp-laplace"}),
 )
 """What is recorded: a name, a title and the setting."""

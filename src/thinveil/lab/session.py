@@ -35,7 +35,7 @@ from thinveil.verdicts.verdict import Verdict
 
 FORMAT: Final = 1
 """The version of the events; the page refuses a recording of another."""
-_LAW: Final = ("protected", "leaks", "counts", "reach", "offset", "post")
+_LAW: Final = ("protected", "leaks", "textbook", "counts", "reach", "offset", "post")
 """What the page needs of a claim to say what an answer tells."""
 
 
@@ -47,7 +47,7 @@ class Session:
         self.pace = Pace(setting.speed, setting.paused, setting.options.attack == "dataset")
         truth = setting.table.data
         self._target = _Watched(curator_of(truth, setting.options), self)
-        self._attempt = attempt_on(self._target, setting.options)
+        self._attempt = attempt_on(self._target, setting.options, ours=True)
         self._journal = Journal(truth)
         self._onlooker = Onlooker(truth, setting.fitting)
         self._seen: Revealed | None = None

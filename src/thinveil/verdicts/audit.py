@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from thinveil.attacker.channel import simpler
 from thinveil.attacker.code_length import code_length
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attempt import attempt_on, curator_of
@@ -239,22 +240,26 @@ def _verdict(
     transcript: Transcript,
 ) -> Verdict:
     facts, asked = target.facts, ended.meter.queries > 0
-    believed = options.believed(facts.schema)
-    code = code_length(ended.found, facts, believed, options.present, asked=asked)
+    looked, believed = ended.meter.channel, options.believed(facts.schema)
+    by_doubles = looked is not None and looked.used
+    seen = simpler(facts) if by_doubles else facts  # what the attack was an attack on
+    code = code_length(ended.found, seen, believed, options.present, asked=asked)
     found: Found | None = code.found
     scored = bounds = accuracy = None
     if truth is not None:
         if isinstance(found, TableFound):
             scored = score(found, truth, options.seed)
-        bounds = bounds_of(found, code.total, facts.claim, options.schedule(facts.claim), truth)
+        outcomes = looked.outcomes if looked is not None and by_doubles else 0
+        schedule = options.schedule(facts.claim)
+        bounds = bounds_of(found, code.total, facts.claim, schedule, truth, outcomes)
         sure = confidence_of(options.confidence)
-        accuracy = accuracy_of(found, options, facts, truth, scored, sure)
+        accuracy = accuracy_of(found, options, seen, truth, scored, sure)
     return Verdict(
         options=options,
         facts=facts,
         run=replace(ended, found=found),
         score=scored,
-        findings=result_of(found, options, facts, truth),
+        findings=result_of(found, options, seen, truth),
         seconds=ended.seconds,
         seed=target.seed if isinstance(target, Curator) else None,
         transcript=None if transcript.path is None or transcript.empty else str(transcript.path),

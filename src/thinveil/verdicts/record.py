@@ -57,6 +57,24 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
+class Channel:
+    """What came of looking at which doubles came, beside their values (`attacker.channel`).
+
+    `wanted` says that somebody asked for it, `used` that what was found rests on it: the doubles
+    of so many answers settled so many questions. Noise at scale 1 may lie `ulps` doubles off ours,
+    and an answer can follow so many laws, its `outcomes`. Else it says why not.
+    """
+
+    wanted: bool
+    used: bool
+    answers: int
+    settled: int
+    ulps: int
+    outcomes: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """What was rebuilt after so many answers: shares of all records and values."""
 
@@ -109,6 +127,7 @@ class Record(Plain):
     error_probability: Harmless[float]
     noise_test: Harmless[str | None]
     error_wanted: Harmless[float | None]
+    channel: Harmless[Channel | None]
     precision: Harmless[Mapping[str, Any]]
     present: Harmless[bool]
     records_rebuilt: Harmless[int | None]
@@ -142,7 +161,7 @@ class Record(Plain):
     @property
     def distinct_only(self) -> bool:
         """Whether different records are found, and not how often each occurs."""
-        return not self.claim.counts
+        return not self.claim.counts and not (self.channel is not None and self.channel.used)
 
     def by_attribute(self) -> list[dict[str, Any]] | None:
         """Return how many values of each attribute are right, by guessing too, and their cost."""

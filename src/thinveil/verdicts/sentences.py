@@ -17,7 +17,7 @@ from thinveil.verdicts.phrases import many, spelled, upper
 if TYPE_CHECKING:  # these say their sentences by this module
     from thinveil.verdicts.comparing.outcomes import Comparison, Line
     from thinveil.verdicts.comparing.risk import Risk
-    from thinveil.verdicts.record import Record
+    from thinveil.verdicts.record import Channel, Record
     from thinveil.verdicts.results import CountResult, PersonResult
 
 TARGETED: Final = ("attribute", "count", "membership", "uniqueness")
@@ -60,11 +60,28 @@ def outcome(run: Record, masked: bool = False) -> str:
             f"But guessing from the public facts alone gets {score.guessed:,} as well: here it "
             "is the public list of values that gives the table away."
         )
+    if run.channel is not None and (run.channel.settled or run.channel.wanted):
+        parts.append(channel(run.channel))
     if any(each.judged is False for each in run.entries if run.attack != "column"):
         parts.append("Checked against the table, part of this is wrong.")
     if run.ended not in ("complete", "undecided"):
         parts.append(f"The run ended early: {run.reason}.")
-    return " ".join(parts)
+    return " ".join(filter(None, parts))
+
+
+def channel(looked: Channel) -> str:
+    """Say what came of looking at which doubles came."""
+    answers = many(looked.answers, "answer")
+    if looked.settled:
+        off = f" (or up to {looked.ulps} beside them)" if looked.ulps else ""
+        return (
+            "Its noise is drawn in doubles, and many of them can come from one true answer only: "
+            f"which doubles came{off} settled {many(looked.settled, 'question')}."
+        )
+    if looked.used:
+        return "Its answers had no noise: of their doubles nothing was to be read."
+    why = looked.why or "there were too few of them"
+    return f"The doubles of {answers} were looked at, and none was believed: {why}."
 
 
 def unit_of(run: Record, usual: str) -> str:
@@ -212,6 +229,7 @@ def comparison(compared: Comparison) -> str:
     some = [each.mechanism for each in veiled if each.done and not each.everything]
     if some:
         parts.append(f"Only a part, or nothing, was recovered from {', '.join(some)}.")
+    parts += [_in_doubles(each) for each in compared.lines if each.claim.textbook and each.done]
     controls = [each for each in compared.lines if each.claim.control and each.done]
     calm = [each for each in controls if each.at_baseline]
     if calm:
@@ -238,15 +256,26 @@ def _null(compared: Comparison) -> str:
     return f"{found}; {power(most, nats)}"
 
 
+def _in_doubles(line: Line) -> str:
+    """Say what came of a mechanism whose noise is drawn in doubles."""
+    claimed = f"at a claimed loss of {spelled(line.epsilon_claimed or 0.0)}"
+    if line.at_baseline:
+        return f"{line.mechanism}, drawn in doubles, stayed at the baseline."
+    gave = "gave everything away" if line.everything else "went beyond the baseline"
+    return f"{line.mechanism} {gave} {claimed}: its noise is drawn in doubles."
+
+
 def comparison_headline(lines: Sequence[Line]) -> str:
     """Say in a title what the picture of a comparison shows."""
     veiled = [each for each in lines if each.claim.kind == "red"]
     honest = [each for each in lines if each.claim.control]
     if not veiled or not all(each.everything for each in veiled):
         return "What was recovered from each mechanism"
+    drawn = [each for each in lines if each.claim.textbook]
+    also = ", and so did noise drawn in doubles" if drawn and drawn[0].everything else ""
     calm = bool(honest) and all(each.at_baseline for each in honest)
-    more = "; honest noise stayed at the baseline" if calm else ""
-    return f"Noise that follows the data gave everything away{more}"
+    more = "; controls stayed at the baseline" if calm else ""
+    return f"Noise that follows the data gave everything away{also}{more}"
 
 
 def comparison_stopped(compared: Comparison) -> str:
@@ -258,12 +287,15 @@ def comparison_stopped(compared: Comparison) -> str:
     return f"The comparison was stopped by hand: not every attack was tried{more}"
 
 
+_IN_RISK: Final = {"blue": " (honest DP)", "pink": " (DP drawn in doubles)"}
+
+
 def risk(curves: Risk) -> str:
     """Say what risk curves show."""
     parts = []
     for name in curves.against_loss.mechanisms:
         least, idle = curves.least_loss(name), curves.idle_loss(name)
-        who = f"{name} (honest DP)" if curves.kinds.get(name) == "blue" else name
+        who = name + _IN_RISK.get(curves.kinds.get(name, ""), "")
         said = [] if idle is None else [f"no record up to a total loss of {idle:g}"]
         if least is not None:
             said.append(f"every record at a total loss of {least:g}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from thinveil.attacker.channel import simpler
 from thinveil.attacker.code_length import CodeLength
 from thinveil.attacker.evidence.error_budget import SEQUENTIAL
 from thinveil.attacker.findings import Found, TableFound
@@ -27,7 +28,7 @@ from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.phrases import plain
-from thinveil.verdicts.record import FORMAT, Made, Moment, Network, Record
+from thinveil.verdicts.record import FORMAT, Channel, Made, Moment, Network, Record
 from thinveil.verdicts.results import Example, Result, examples
 from thinveil.verdicts.staircase import Staircase
 from thinveil.verdicts.typed import from_json, to_json
@@ -35,8 +36,8 @@ from thinveil.verdicts.typed import from_json, to_json
 _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
     "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed",
-    "error_probability", "score", "notice", "seed", "transcript", "accuracy", "membership",
-    "staircase",
+    "error_probability", "channel", "score", "notice", "seed", "transcript", "accuracy",
+    "membership", "staircase",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
@@ -105,7 +106,16 @@ class Verdict:
     @property
     def strategy(self) -> str:
         """The strategy that was used."""
-        return self.options.strategy_for(self.facts.claim)
+        seen = simpler(self.facts) if self.channel is not None and self.channel.used else self.facts
+        return self.options.strategy_for(seen.claim)
+
+    @property
+    def channel(self) -> Channel | None:
+        """What came of looking at which doubles came; None where nobody looked."""
+        looked = self.run.meter.channel
+        return (
+            None if looked is None else Channel(self.options.channel is not None, *astuple(looked))
+        )
 
     @property
     def error_probability(self) -> float:
@@ -179,6 +189,8 @@ class Verdict:
         claim = self.facts.claim
         made = self.provenance and to_json(self.provenance.to_plain(options.plain()))
         weighed = not claim.reads_exactly and self.strategy != "posterior"
+        if self.channel is not None and self.channel.used:
+            weighed = False
         return Record(
             format=FORMAT,
             claim=ClaimRecord.of(claim),

@@ -213,7 +213,7 @@ class Claim:
         kind = type(self.sensitivity).__name__
         what = str(getattr(self.sensitivity, "title", kind))
         offset = f"{self.offset:g} + " if self.offset else ""
-        drawn = _DRAWN.get(self.sampler, "")
+        drawn = " drawn in doubles" if self.textbook else _DRAWN.get(self.sampler, "")
         rounded = "" if self.noise.discrete and self.post == "integer" else _ROUNDED.get(self.post)
         size = self.noise.sized(f"({offset}{what})")
         return f"{self.noise.title} noise{drawn} at scale {size}{rounded or ''}"

@@ -65,6 +65,12 @@ HOW_NOISE_TELLS: Final = {
         "only the true answer behind it does, and at a small loss the noise drowns it. An attack "
         "must repeat questions until the mean tells, which is what the privacy loss pays for."
     ),
+    "textbook": (
+        "The noise has the same distribution whatever the table says. But it is drawn as a double "
+        "and added to a double, and each step rounds: which doubles can come out depends on the "
+        "true answer. Most can come from one true answer only, at any claimed loss, and the attack "
+        "checks which (Mironov 2012)."
+    ),
     "": (
         "The attack works from the public description of this mechanism: how likely each answer is "
         "for each possible count."
@@ -93,7 +99,9 @@ AGGREGATES: Final = (
 
 def how_noise_tells(claim: ClaimRecord) -> str:
     """Say how a mechanism gives counts away, or does not; by its honesty, not by its name."""
-    family = "dp" if claim.control else claim.among(HOW_NOISE_TELLS)
+    family = claim.among(set(HOW_NOISE_TELLS) - {"dp", "textbook", ""})
+    if claim.control or claim.textbook:
+        family = "dp" if claim.control else "textbook"
     k = claim.k or 1
-    told = HOW_NOISE_TELLS[family if claim.control or family != "dp" else ""]
+    told = HOW_NOISE_TELLS[family]
     return told.format(k="one record" if k == 1 else f"up to {k:,} records")

@@ -9,6 +9,7 @@ from thinveil.report.charts.pictures import Named, Table
 from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, bullets, code, joined, paragraph, table_of, tag
 from thinveil.report.html.masking import View
+from thinveil.verdicts import sentences
 from thinveil.verdicts.phrases import amount, many, spelled, sureness
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult
@@ -113,6 +114,7 @@ def method(view: View) -> Html:
         ("Search strategy", run.strategy),
         ("Records in the table", amount(run.records)),
         ("Answers a question", f"{run.answers_a_question:.1f} on average"),
+        ("Doubles", "" if run.channel is None else sentences.channel(run.channel)),
     ]
     told = prose.how_noise_tells(run.claim)
     return joined(*map(paragraph, (*prose.SCENE, told)), _facts(rows))
@@ -195,6 +197,12 @@ def what_would_change(view: View) -> Html:
             "protects less as the loss grows, and says so.",
             "A better attack. No usable difference was found; that there is none was not shown.",
             "Noise that is not drawn as the mechanism says.",
+        ]
+    elif claim.textbook:
+        lines = [
+            "Noise drawn on a grid that does not depend on the data, by integers alone, or by a "
+            "library that does so. A smaller claimed loss would not help.",
+            "A limit on how many answers are given.",
         ]
     elif not claim.leaks:
         lines = [

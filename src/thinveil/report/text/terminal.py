@@ -67,6 +67,7 @@ def _figures(verdict: Verdict) -> Table:
         ("answers asked for", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
         *_accuracy(verdict),
+        *_doubles(verdict),
         *_errors(verdict),
         *_bits(verdict),
         ("seconds", f"{verdict.seconds:.2f}"),
@@ -158,6 +159,16 @@ def _errors(verdict: Verdict) -> list[tuple[str, str]]:
         ("answers a question", f"{mean:.1f} on average"),
         ("chance of any wrong decision", f"{chance} (wanted: {verdict.options.error})"),
     ]
+
+
+def _doubles(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say what came of looking at which doubles came."""
+    looked = verdict.channel
+    if looked is None:
+        return []
+    if looked.used:
+        return [("doubles read", f"{many(looked.settled, 'question')} settled by them")]
+    return [("doubles looked at", f"{looked.answers:,}, none believed: {looked.why or 'too few'}")]
 
 
 def _bits(verdict: Verdict) -> list[tuple[str, str]]:

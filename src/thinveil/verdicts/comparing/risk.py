@@ -122,7 +122,7 @@ class AnswersCurve:
 class Risk(Plain):
     """Both risk curves, beside what guessing knows.
 
-    `kinds` has the kind of each mechanism: grey, red or blue, as in `names.KINDS`.
+    `kinds` has the kind of each mechanism: grey, red, pink or blue, as in `names.KINDS`.
     """
 
     DERIVED: ClassVar = ("verdict",)

@@ -27,7 +27,8 @@ class Bounds:
     """What no attack with the same beliefs can expect to beat, and what a packer makes of it.
 
     One answer tells 1 bit where it is the truth, log2(3) where it is 0, noise or 1, far less
-    where it is always noisy; a little more where its loss is large. A table that is more regular
+    where it is always noisy; a little more where its loss is large. Where doubles were read, it
+    tells apart all laws that it can follow, `by_doubles`: a bit more. A table that is more regular
     than the beliefs expect may still be found with fewer questions: it has fewer bits under
     better beliefs. Only the whole table is packed, unless it is too large to do so in passing.
     """
@@ -39,6 +40,7 @@ class Bounds:
     questions: int | None
     packed_bytes: int | None = None
     packed_left_out: str | None = None
+    by_doubles: bool = False
 
     @property
     def packed_bits(self) -> int | None:
@@ -57,10 +59,16 @@ def bounds_of(
     claim: Claim,
     schedule: Schedule,
     truth: Dataset,
+    outcomes: int = 0,
     most_cells: int = MOST_CELLS,
 ) -> Bounds:
-    """Return the bounds for what was found, of a table that is at hand."""
+    """Return the bounds for what was found, of a table that is at hand.
+
+    Where doubles tell `outcomes` laws apart, the answer tells no more than which of them it is.
+    """
     most = bits_an_answer(claim, truth.records, largest_loss(schedule))
+    if outcomes:
+        most = math.log2(min(outcomes, truth.records + 1))
     packed = reason = None
     if isinstance(found, TableFound):
         if truth.codes.size <= most_cells:
@@ -69,7 +77,7 @@ def bounds_of(
             reason = f"the table has more than {most_cells:,} cells"
     a_bit = 1 / most if most > 1e-300 else None
     least = None if bits is None or a_bit is None else math.ceil(bits * a_bit)
-    return Bounds(most, a_bit, least, packed, reason)
+    return Bounds(most, a_bit, least, packed, reason, outcomes > 0)
 
 
 def largest_loss(schedule: Schedule) -> float:
