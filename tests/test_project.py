@@ -131,8 +131,8 @@ def test_the_lines_for_your_own_table_run_as_printed(tmp_path, monkeypatch, caps
     assert "recovered all 60 records exactly" in table
     assert "learned 1 attribute of the person" in person
     assert "No usable difference was found" in control
-    assert "12,288 answers" in control
-    assert "12,288 answers" in README
+    assert "12,354 answers" in control
+    assert "12,354 answers" in README
     code = block_of("Your own table", "python")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False

@@ -226,13 +226,9 @@ class _Questions:
             self._counts[row, law], self._b[row], told.constant[answer], self._records,
             told.epsilon[answer],
         )  # fmt: skip
-        value, noise = told.value[answer], self._claim.noise
-        possible: Flags = value == bit
-        noisy = np.flatnonzero(sensitivity)
+        noise, scale = self._claim.noise, sensitivity / told.epsilon[answer]
         assert doubles.tells(noise)
-        scale = sensitivity[noisy] / told.epsilon[answer[noisy]]
-        centre = bit[noisy].astype(np.float64)
-        possible[noisy] = doubles.reachable(noise, value[noisy], centre, scale, ulps)
+        possible = doubles.reachable(noise, told.value[answer], bit, scale, ulps)
         exact = possible & (sensitivity == 0)
         self.exact[row[exact]] = True
         if exact.any():  # what is exact is no noise, but for a chance of 2^-52

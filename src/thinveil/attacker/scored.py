@@ -17,6 +17,7 @@ import numpy as np
 
 from thinveil.attacker.attacks.people import cells_of
 from thinveil.attacker.engines.decisions import Book, alike
+from thinveil.attacker.evidence.doubles import reachable, tells
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import weighed
 from thinveil.attacker.evidence.rephrasing import find_empty
@@ -45,11 +46,13 @@ class Means:
             known beforehand. It asks for one more, so that whoever refuses says why.
         even: Whether every answer costs the same; where shares shrink, a batch gets the smallest
             of them, so few are asked at a time.
+        doubles: Whether which doubles came is looked at, beside their values.
     """
 
     loss: float | None
     answers: int | None = None
     even: bool = True
+    doubles: bool = False
 
 
 def score(facts: PublicFacts, care: Care, person: Person, means: Means) -> Attack[float]:
@@ -85,6 +88,7 @@ class _Ratio:
         limits = (means.answers, facts.policies.max_queries)
         self._allowed = min((each for each in limits if each is not None), default=None)
         self._nats, self._asked, self._even = 0.0, 0, means.even
+        self._doubles = means.doubles
         self._loss: float | None = None
         self._choose(means.loss)
 
@@ -109,9 +113,25 @@ class _Ratio:
         claim, records = self._facts.claim, self._facts.records
         told = weighed(claim, np.array([[0, 1]]), batch.threshold, records, answers, drawn)
         self._nats += float(told[0, 1] - told[0, 0])
+        if self._doubles:
+            self._nats += self._settled(batch, answers)
         self._asked += int(drawn.sum())
         if answers.epsilon is not None:
             self._choose(float(np.median(answers.epsilon)))
+
+    def _settled(self, batch: QueryBatch, answers: Answers) -> float:
+        """Return what doubles tell that one of both worlds alone can give: all there is to know."""
+        claim, law, values = self._facts.claim, self._facts.claim.noise, answers.values
+        assert tells(law)
+        epsilon = np.broadcast_to(np.asarray(answers.epsilon, np.float64), values.shape)
+        b, never = np.full(values.shape, batch.threshold[0]), np.zeros(values.shape, np.bool_)
+        possible = []
+        for count in (0, 1):
+            counts = np.full(values.shape, count)
+            bit, wide = claim.law(counts, b, never, self._facts.records, epsilon)
+            possible.append(bool(reachable(law, values, bit, wide / epsilon).all()))
+        none, one = possible
+        return 2 * SURE * (one - none)
 
     def _choose(self, loss: float | None) -> None:
         """Take the threshold that tells most at this loss, and note what an answer tells there."""
@@ -127,7 +147,7 @@ class _Ratio:
         if self._allowed is not None:
             left = min(left, max(self._allowed - self._asked, 1))
         lead, least = abs(self._nats), max(self._asked // 3, 1)
-        if not self._even:
+        if not self._even or self._doubles:
             return min(least, left)
         gap = self._sure - lead if lead > 1.0 else 0.0
         least = max(round(_STEP / self._distance), least)

@@ -66,7 +66,7 @@ def _as_doubles_show_it(options: Options, facts: PublicFacts) -> PublicFacts | N
         if options.test is not None:
             raise UsageError("--test weighs noise, which --channel doubles does not: give one")
         return simpler(facts)
-    honest = claim.textbook
+    honest = claim.textbook or claim.control
     if options.channel == "noise" or options.test is not None or not honest:
         return None
     with suppress(UsageError):
@@ -85,7 +85,9 @@ def trial_on(options: Options, facts: PublicFacts, person: Person) -> Attack[flo
     _check_shape(facts)
     schedule = options.schedule(facts.claim)
     most, even = most_answers(schedule, options.cap_value()), isinstance(schedule, (Equal, Fixed))
-    means = Means(first_loss(schedule), most, even)
+    # trials are held on curators of ours, who draw as they say
+    doubles = facts.claim.in_doubles and _as_doubles_show_it(options, facts) is not None
+    means = Means(first_loss(schedule), most, even, doubles)
     return score(facts, options.care(1), person, means)
 
 

@@ -58,16 +58,20 @@ def settled(
 
 
 def reachable(
-    law: Drawn, values: Floats, bit: float | Floats, scale: float | Floats, ulps: int = 0
+    law: Drawn, values: Floats, bit: float | Floats | Flags, scale: float | Floats, ulps: int = 0
 ) -> Flags:
     """Tell which answers some random bits give, for these true bits and scales.
 
-    The random bits are looked for next to where the inverse of the law puts them, and tried.
+    At scale 0 there is no noise: the answer is the bit. Else the random bits are looked for next
+    to where the inverse of the law puts them, and tried.
     """
     shape = np.broadcast_shapes(np.shape(values), np.shape(bit), np.shape(scale))
-    value, centre, wide = (np.broadcast_to(each, shape).ravel() for each in (values, bit, scale))
-    found = np.zeros(value.shape, np.bool_)
-    left = np.flatnonzero(np.isfinite(value))
+    value, centre, wide = (
+        np.broadcast_to(np.asarray(each, np.float64), shape).ravel()
+        for each in (values, bit, scale)
+    )
+    found: Flags = (value == centre) & (wide == 0)
+    left = np.flatnonzero(np.isfinite(value) & (wide > 0))
     value, centre, wide = value[left], centre[left], wide[left]
     with np.errstate(over="ignore", invalid="ignore"):
         noise = (value - centre) / wide
