@@ -34,10 +34,13 @@ from thinveil.commands.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import analyst_named, budget_of
 from thinveil.curator.service.app import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
+from thinveil.curator.service.pacing import Pace
 from thinveil.errors import MissingExtra, OutputError, UsageError
 from thinveil.files import create_private
 
 PORT: Final = 8321
+LONGEST_SPELL: Final = 60_000
+"""Of --answer-after: half of what our client waits for a reply."""
 FIRST: Final = "analyst"
 """The name of the analyst whom --budget is for."""
 _CURATOR: Final = ("mechanism", "cache")
@@ -56,6 +59,13 @@ _CURATOR: Final = ("mechanism", "cache")
 @click.option("--port", default=PORT, show_default=True, help="0 chooses a free one.")
 @click.option("--rate", default=RATE, show_default=True, help="Requests a second, each analyst.")
 @click.option("--largest-batch", default=LARGEST_BATCH, show_default=True, help="Answers at once.")
+@click.option(
+    "--answer-after",
+    type=float,
+    default=0.0,
+    metavar="MS",
+    help="Answer each batch after a whole multiple of so many milliseconds.",
+)
 @schema_option
 @place_options
 @reading_options
@@ -114,7 +124,10 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         raise UsageError("--rate: must be a number above zero")
     if not 1 <= given["largest_batch"] <= 2**31:
         raise UsageError("--largest-batch: must be at least 1, and at most 2^31")
-    return Settings(largest_batch=given["largest_batch"], rate=given["rate"])
+    if not 0 <= given["answer_after"] <= LONGEST_SPELL:
+        raise UsageError(f"--answer-after: must be a number from 0 to {LONGEST_SPELL:,}")
+    pace = Pace(given["answer_after"] / 1000)
+    return Settings(largest_batch=given["largest_batch"], rate=given["rate"], pace=pace)
 
 
 def _budgets(given: Mapping[str, Any], accounts: Accounts) -> list[tuple[str, Fraction]]:

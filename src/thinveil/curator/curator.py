@@ -114,6 +114,8 @@ class Curator:
             assert looked is not None
             self._charge(batch, price)
             return Release(spread(looked.value, batch.repeats), price.cost)
+        if self._paid != batch.queries:
+            self.ledger.admit(price)  # what is refused is not counted: its time would tell, free
         truth = self._truth(part)
         words = self._charge(batch, price)
         if looked is None or self._cache is None:

@@ -2,7 +2,8 @@
 
 A request goes through these doors, in this order: is the token known, does it come too often,
 is the body too large, is it well formed. Then one thread looks up its key, prices, admits,
-counts, draws and records it, one batch after the other. Only then the answers leave.
+counts, draws and records it, one batch after the other. Only then the answers leave, or only
+when a whole number of equal spells is over, so that nobody sees how long counting took.
 
 No answer, error, header or line of the log holds anything of a request but its key.
 """
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import Analyst, Bucket, who_has
+from thinveil.curator.service.pacing import Pace
 from thinveil.curator.service.refusals import KINDS, Refusal, refusal_of
 from thinveil.errors import BudgetSpent, LedgerError, MissingExtra, ThinveilError
 from thinveil.language.wire import arrow as wire_arrow
@@ -56,6 +58,7 @@ class Settings:
     rate: float = RATE  # requests a second, for each analyst
     waiting: int = 256  # batches that may wait for their turn, of all analysts
     body_seconds: float = 60.0  # how long a body may take to arrive
+    pace: Pace = field(default_factory=Pace)  # how long the curator's thread is taken by a batch
 
 
 @dataclass(slots=True)
@@ -117,7 +120,7 @@ class _Door:
 
     def answered(self, analyst: Analyst, kind: str, body: bytes | bytearray) -> bytes | memoryview:
         """Answer one body in the curator's thread, and write the line of the log."""
-        started = time.perf_counter()
+        started, began = time.perf_counter(), self.settings.pace.begin()
         asked: Asked | None = None
         reply: Reply | None = None
         status = 500
@@ -153,6 +156,7 @@ class _Door:
                 status,
                 (time.perf_counter() - started) * 1e3,
             )
+            self.settings.pace.end(began)
 
 
 def curators_thread() -> ThreadPoolExecutor:
