@@ -291,16 +291,21 @@ def by_two_rates(name: str, confidence: float, audits: int) -> float:
     return fmean(bounds)
 
 
+def bar_of(name: str) -> float | None:
+    """Return the mean bound that a cell should reach; None where nothing was promised."""
+    kind, loss = name.rsplit(", ", 1)[0], CELLS[name][1]
+    return BARS[kind][LOSSES.index(loss)] if kind in BARS else None
+
+
 def measure(path: Path, quick: bool) -> list[Audits]:
     """Return misses and mean bounds of all cells."""
     audits = AUDITS // 20 if quick else AUDITS
     rows = []
     for name, (_, loss, _, trials) in CELLS.items():
-        kind = name.rsplit(", ", 1)[0]
         found = [planned(name, each, audits) for each in CONFIDENCES]
         missed = [sum(bound > loss + 1e-9 for bound in each) for each in found]
-        bar = BARS[kind][LOSSES.index(loss)] if kind in BARS else None
-        rates = by_two_rates(name, CONFIDENCES[-1], audits) if kind in BARS else None
+        bar = bar_of(name)
+        rates = None if bar is None else by_two_rates(name, CONFIDENCES[-1], audits)
         rows.append(_row(name, PLANNED, (audits, trials), missed, fmean(found[-1]), bar, rates))
     for name in STOPPED:
         missed = [stopped(name, each, audits) for each in CONFIDENCES]
