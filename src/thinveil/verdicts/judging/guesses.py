@@ -47,6 +47,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -140,6 +141,7 @@ def evidence(right: int, wrong: int, epsilon: float) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(len(_STAKES))
 
 
+@lru_cache(maxsize=256)
 def _shown(trials: int, delta: float, error: float) -> tuple[int, float]:
     """Return how many right guesses delta may explain, and the error that is left."""
     if delta <= 0:
