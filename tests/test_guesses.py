@@ -217,11 +217,15 @@ def test_the_loss_that_would_have_been_seen_is_seen_so_often_and_no_smaller_one(
     shows = np.array([epsilon_by_guesses(k, trials, confidence) > 0 for k in range(trials + 1)])
     assert tail(pmf(trials, share(loss)), shows) == pytest.approx(0.8)
     assert tail(pmf(trials, share(0.99 * loss)), shows) < 0.8
-    found = seen_share(trials, 50, confidence, 0.8)
-    shows = np.array(
-        [epsilon_by_canaries(k, trials, 50, confidence) > 0 for k in range(trials + 1)]
-    )
-    assert tail(pmf(trials, found), shows) == pytest.approx(0.8)
+    for delta in (0.0, 0.1):
+        found = seen_share(trials, 50, confidence, 0.8, delta=delta)
+        shows = np.array(
+            [
+                epsilon_by_canaries(k, trials, 50, confidence, delta=delta) > 0
+                for k in range(trials + 1)
+            ]
+        )
+        assert tail(pmf(trials, found), shows) == pytest.approx(0.8)
 
 
 def test_power_grows_with_trials_and_says_where_there_is_none():

@@ -211,7 +211,9 @@ def seen_loss(
     return math.log(share / (1 - share)) if share < 1 else math.inf
 
 
-def seen_share(canaries: int, values: int, confidence: float, chance: float = 0.9) -> float:
+def seen_share(
+    canaries: int, values: int, confidence: float, chance: float = 0.9, *, delta: float = 0.0
+) -> float:
     """Return the least share of recovered canaries that would have been seen with this chance.
 
     Power: if each canary is recovered with this chance by itself, a bound above 0 comes with the
@@ -222,7 +224,7 @@ def seen_share(canaries: int, values: int, confidence: float, chance: float = 0.
     """
 
     def shows(right: int) -> bool:
-        return chance_of(right, canaries, 1 / values) < 1 - confidence
+        return epsilon_by_canaries(right, canaries, values, confidence, delta=delta) > 0
 
     return _seen(canaries, 1 / values, bisect_left(range(canaries + 1), True, key=shows), chance)
 
