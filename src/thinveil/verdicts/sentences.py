@@ -234,9 +234,10 @@ def comparison(compared: Comparison) -> str:
     calm = [each for each in controls if each.at_baseline]
     if calm:
         said = f"{many(len(calm), 'control')} stayed at the baseline"
-        trials = [one.trial for each in calm for one in each.tried if one.trial is not None]
-        power = dict.fromkeys(said_of_trials.power_of(each) for each in trials)
-        parts += [f"{said}{_null(compared)}.", *power]
+        tried = [one for each in calm for one in each.tried]
+        silent = all(one.trial or one.ended == "undecided" for one in tried)
+        shown = dict.fromkeys(said_of_trials.power_of(one.trial) for one in tried if one.trial)
+        parts += [f"{said}{_null(compared) if silent else ''}.", *shown]
     parts += [
         f"{each.mechanism} went beyond the baseline, at a claimed loss of "
         f"{spelled(each.epsilon_claimed or 0.0)}: so large a loss promises little."
