@@ -14,6 +14,7 @@ from thinveil.auditing.attempt import curator_of, hashed, trial_of
 from thinveil.auditing.driver import Run
 from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total, first_loss, most_answers
 from thinveil.curator.neighbours import Neighbour
+from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.report.charts.membership import trade_off
@@ -258,3 +259,17 @@ def test_the_chance_of_a_wrong_guess_is_that_of_the_public_law():
     found = trial(DATA, mechanism="idp-noisy", trials=20)
     assert 0 < found.error <= 20e-6
     assert isinstance(found, Trial)
+
+
+def test_a_double_that_one_world_alone_can_give_settles_a_trial():
+    """The textbook way of drawing (Mironov 2012): 63 % of answers settle it, at any loss."""
+    found = trial(DATA, mechanism="dp-textbook", trials=60)
+    assert found.guessed_right == 60
+    assert found.queries_a_trial < 3
+    blind = trial(DATA, mechanism="dp-textbook", channel="noise", trials=60, most_repeats=64)
+    assert 10 < blind.guessed_right < 50
+    for mechanism in ("dp-laplace", "dp-smooth"):
+        assert 10 < trial(DATA, mechanism=mechanism, trials=60, most_repeats=64).guessed_right < 50
+    assert trial(DATA, mechanism="idp-noisy", channel="doubles", trials=30).queries_a_trial < 4
+    with pytest.raises(UsageError, match="--channel doubles"):
+        trial(DATA, mechanism="idp-binary", channel="doubles", trials=30)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from thinveil.language.schema import Categories, Grid, Schema
     from thinveil.language.schema_file import read_schema, write_schema
     from thinveil.verdicts.audit import audit
+    from thinveil.verdicts.canaries import Canaries, canaries
     from thinveil.verdicts.membership import Trial
     from thinveil.verdicts.trials import trial
     from thinveil.verdicts.verdict import Verdict
@@ -39,6 +40,7 @@ __all__ = [
     "MECHANISMS",
     "STRATEGIES",
     "Answers",
+    "Canaries",
     "Categories",
     "Cauchy",
     "Claim",
@@ -61,6 +63,7 @@ __all__ = [
     "audit",
     "batch_of",
     "bdp",
+    "canaries",
     "claim_named",
     "idp",
     "load",
@@ -74,6 +77,7 @@ __all__ = [
 _HOMES: Final = {
     "attacker.strategies": ("STRATEGIES", "Strategy"),
     "verdicts.audit": ("audit",),
+    "verdicts.canaries": ("Canaries", "canaries"),
     "verdicts.membership": ("Trial",),
     "auditing.options": ("ATTACKS", "Options"),
     "auditing.targets": ("Target",),

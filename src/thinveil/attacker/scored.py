@@ -46,7 +46,8 @@ class Means:
             known beforehand. It asks for one more, so that whoever refuses says why.
         even: Whether every answer costs the same; where shares shrink, a batch gets the smallest
             of them, so few are asked at a time.
-        doubles: Whether which doubles came is looked at, beside their values.
+        doubles: Whether to look at which doubles can come out: one that only one of the two
+            worlds can give settles the score.
     """
 
     loss: float | None
@@ -87,8 +88,7 @@ class _Ratio:
         self._most = 1 if facts.claim.reads_exactly else care.most_repeats
         limits = (means.answers, facts.policies.max_queries)
         self._allowed = min((each for each in limits if each is not None), default=None)
-        self._nats, self._asked, self._even = 0.0, 0, means.even
-        self._doubles = means.doubles
+        self._nats, self._asked, self._means = 0.0, 0, means
         self._loss: float | None = None
         self._choose(means.loss)
 
@@ -113,25 +113,11 @@ class _Ratio:
         claim, records = self._facts.claim, self._facts.records
         told = weighed(claim, np.array([[0, 1]]), batch.threshold, records, answers, drawn)
         self._nats += float(told[0, 1] - told[0, 0])
-        if self._doubles:
-            self._nats += self._settled(batch, answers)
         self._asked += int(drawn.sum())
+        if self._means.doubles:
+            self._nats += SURE * _settled(self._facts, int(batch.threshold[0]), answers)
         if answers.epsilon is not None:
             self._choose(float(np.median(answers.epsilon)))
-
-    def _settled(self, batch: QueryBatch, answers: Answers) -> float:
-        """Return what doubles tell that one of both worlds alone can give: all there is to know."""
-        claim, law, values = self._facts.claim, self._facts.claim.noise, answers.values
-        assert tells(law)
-        epsilon = np.broadcast_to(np.asarray(answers.epsilon, np.float64), values.shape)
-        b, never = np.full(values.shape, batch.threshold[0]), np.zeros(values.shape, np.bool_)
-        possible = []
-        for count in (0, 1):
-            counts = np.full(values.shape, count)
-            bit, wide = claim.law(counts, b, never, self._facts.records, epsilon)
-            possible.append(bool(reachable(law, values, bit, wide / epsilon).all()))
-        none, one = possible
-        return 2 * SURE * (one - none)
 
     def _choose(self, loss: float | None) -> None:
         """Take the threshold that tells most at this loss, and note what an answer tells there."""
@@ -147,7 +133,7 @@ class _Ratio:
         if self._allowed is not None:
             left = min(left, max(self._allowed - self._asked, 1))
         lead, least = abs(self._nats), max(self._asked // 3, 1)
-        if not self._even or self._doubles:
+        if self._means.doubles or not self._means.even:
             return min(least, left)
         gap = self._sure - lead if lead > 1.0 else 0.0
         least = max(round(_STEP / self._distance), least)
@@ -181,6 +167,27 @@ def best_threshold(facts: PublicFacts, care: Care, loss: float | None) -> tuple[
     apart = [_apart(facts, each, loss) for each in b.tolist()]
     place = int(np.argmax(apart))
     return int(b[place]), apart[place]
+
+
+def _settled(facts: PublicFacts, threshold: int, answers: Answers) -> int:
+    """Return 1 where some double can come from one record only, -1 from none only, else 0.
+
+    Nothing is believed where both are said: then the noise is not drawn as we think.
+    """
+    claim, values, epsilon = facts.claim, answers.values, answers.epsilon
+    if epsilon is None or not tells(claim.noise):
+        return 0
+    loss = np.resize(np.asarray(epsilon, np.float64), values.shape)
+    b, inside = np.full(values.shape, threshold), np.zeros(values.shape, np.bool_)
+    possible = []
+    for count in (0, 1):
+        bit, scale = claim.law(np.full_like(b, count), b, inside, facts.records, loss)
+        noisy, centre = scale > 0, bit.astype(np.float64)
+        wide = np.where(noisy, scale, 1.0) / loss
+        drawn = reachable(claim.noise, values, centre, wide)
+        possible.append(np.where(noisy, drawn, values == centre))
+    none, one = possible
+    return int((one & ~none).any()) - int((none & ~one).any())
 
 
 def _apart(facts: PublicFacts, threshold: int, loss: float) -> float:

@@ -86,7 +86,7 @@ def trial_on(options: Options, facts: PublicFacts, person: Person) -> Attack[flo
     schedule = options.schedule(facts.claim)
     most, even = most_answers(schedule, options.cap_value()), isinstance(schedule, (Equal, Fixed))
     # trials are held on curators of ours, who draw as they say
-    doubles = facts.claim.in_doubles and _as_doubles_show_it(options, facts) is not None
+    doubles = _as_doubles_show_it(options, facts) is not None and facts.claim.in_doubles
     means = Means(first_loss(schedule), most, even, doubles)
     return score(facts, options.care(1), person, means)
 

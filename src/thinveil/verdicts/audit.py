@@ -28,6 +28,7 @@ from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, UsageError
 from thinveil.language.schema import Schema
+from thinveil.verdicts.canaries import canary_runs
 from thinveil.verdicts.judging.accuracy import accuracy_of
 from thinveil.verdicts.judging.bounds import bounds_of
 from thinveil.verdicts.judging.scoring import score
@@ -95,15 +96,18 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         else:
             options = options_of(options, settings, held)
         truth = truth if isinstance(truth, Dataset) else truth_of(truth, held, origin or {})
-        if options.trials and truth is None:
+        if truth is None and (options.trials or options.canaries):
+            what = "trials need the table, to make its neighbours from"
+            if not options.trials:
+                what = "canaries need the table, to plant them in"
             raise UsageError(
-                "trials need the table, to make its neighbours from: give --truth FILE (or self, "
-                "for a database), or no trials"
+                f"{what}: give --truth FILE (or self, for a database), or none of them"
             )
         derived = _derived(source, schema, origin or {})
         if options.trials_only:
             verdict = _trials_alone(held, options, truth, observer, command)
-            return replace(verdict, derived=derived)
+            verdict = replace(verdict, derived=derived)
+            return _with_canaries(verdict, truth, observer, isinstance(held, Target))
         target = held if isinstance(held, Target) else curator_of(held, options)
         mark = fingerprint(target)
         if recorded is not None and recorded.header.fingerprint != mark:
@@ -119,6 +123,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         verdict = replace(verdict, derived=derived)
         if verdict.run.ending in _RUN_OUT and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
+        verdict = _with_canaries(verdict, truth, observer, isinstance(held, Target))
         if exhibits and not isinstance(held, Target) and options.attack == "dataset":
             verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
         return verdict
@@ -176,8 +181,29 @@ def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer, simulated
             truth, options, observer, claim=verdict.facts.claim, simulated=simulated
         )
     except UsageError as error:
-        return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
+        return _noted(verdict, error)
     return replace(verdict, membership=trial)
+
+
+def _with_canaries(
+    verdict: Verdict, truth: Dataset | None, observer: Observer, simulated: bool
+) -> Verdict:
+    """Add planted values, unless none are wanted, or somebody stopped the run before."""
+    trial, options = verdict.membership, verdict.options
+    stopped = verdict.run.ending not in _RUN_OUT or (trial is not None and trial.interrupted)
+    if not options.canaries or truth is None or stopped:
+        return verdict
+    try:
+        found = canary_runs(
+            truth, options, observer, claim=verdict.facts.claim, simulated=simulated
+        )
+    except UsageError as error:
+        return _noted(verdict, error)
+    return replace(verdict, canaries=found)
+
+
+def _noted(verdict: Verdict, error: UsageError) -> Verdict:
+    return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
 
 
 def _trials_alone(

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from thinveil.errors import RecordError
 from thinveil.verdicts import sentences
+from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import FORMAT as COMPARISON_FORMAT
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
@@ -152,6 +153,7 @@ class Record(Plain):
     comparison: Comparison | None = None
     risk: Risk | None = None
     records_shown: tuple[Example, ...] | None = None
+    canaries: Canaries | None = None
 
     @property
     def answers_a_question(self) -> float:

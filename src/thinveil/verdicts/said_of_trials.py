@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 
 if TYPE_CHECKING:  # it says its sentences by this module
+    from thinveil.verdicts.canaries import Canaries
     from thinveil.verdicts.judging.tradeoff import Curve
     from thinveil.verdicts.membership import Trial
 
@@ -21,6 +22,7 @@ SIMULATED: Final = (
     "The trials were run on the auditor's machine, by the mechanism's description and the table "
     "given as truth: the target itself was not asked."
 )
+SIMULATED_CANARIES: Final = SIMULATED.replace("trials were", "canaries were")
 ASKING_NOTHING: Final = "somebody who asks nothing and flips a coin"
 
 
@@ -167,4 +169,63 @@ def trade_off_note(curve: Curve) -> str:
         f"The curve of f-differential privacy: of {curve.inside:,} trials on the table and "
         f"{curve.outside:,} on neighbours. The band holds at all thresholds at once, at "
         f"{sureness(curve.confidence)} confidence. As Gaussian differential privacy, {mu}."
+    )
+
+
+# Planted values
+
+
+def canaries(found: Canaries) -> str:
+    """Say how many planted values came back, and what that shows beside the claim."""
+    if not found.queries:
+        why = f": {found.reason}" if found.reason else ""
+        return f"Nothing was asked for {many(found.planted, 'planted value')}{why}."
+    sure, claimed = sureness(found.confidence), found.epsilon_claimed
+    came = f"{found.right:,}" if found.right else "none"
+    said = (
+        f"Of {many(found.planted, 'planted value')}, each one of {found.values:,} that were "
+        f"equally likely, {came} came back exactly"
+    )
+    claim = "nothing is claimed"
+    if claimed is not None:
+        claim = f"{spelled(claimed)} is claimed in the sense of {found.sense}"
+    bound = found.epsilon_at_least
+    delta = f" with a delta of {spelled(found.delta_claimed)}" if found.delta_claimed else ""
+    if bound:
+        said += (
+            f": in the sense of differential privacy the loss is at least {short(bound)}{delta}, "
+            f"at {sure} confidence, while for one run {claim}."
+        )
+    else:
+        said += f", which shows no bound above 0 at {sure} confidence. {_canary_power(found)}"
+    if found.silent and found.reason:
+        said += f" {many(found.silent, 'run')} named no value: {found.reason}."
+    if found.interrupted:
+        said += f" This was stopped by hand after {found.reached:,}; the others count as not found."
+    return f"{said} {SIMULATED_CANARIES}" if found.simulated else said
+
+
+def _canary_power(found: Canaries) -> str:
+    if found.seen_share is None:
+        return "So few can show none, whatever is given away."
+    share = f"{100 * found.seen_share:.2g} %"
+    return (
+        f"If each came back with a probability of {share}, they would have shown one with a "
+        f"probability of {100 * found.seen_chance:.0f} %."
+    )
+
+
+def canaries_headline(found: Canaries) -> str:
+    """Say in a title what planted values show."""
+    back = f"{found.right:,} of {many(found.planted, 'planted value')} came back"
+    bound = found.epsilon_at_least
+    return f"{back}: the loss is at least {short(bound)}" if bound else back
+
+
+def canaries_explained(found: Canaries) -> str:
+    """Say what a planted value is."""
+    return (
+        f"In each of {many(found.planted, 'run')} one record got a value that was drawn evenly "
+        f"from {found.values:,} public ones, in an attribute made for this. The attacker knows "
+        "all else of the record and looks for the value."
     )

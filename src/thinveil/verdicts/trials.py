@@ -72,7 +72,7 @@ class Totals:
 
     def __init__(self, meter: Meter) -> None:
         self.meter, self.delta = meter, Fraction(0)
-        self.most = self.cut = 0
+        self.runs = self.most = self.cut = 0
         self.reason = ""
         self._digest = hashlib.sha256()
 
@@ -87,6 +87,7 @@ class Totals:
         for name in ("queries", "questions", "rounds", "trivial", "by_column"):
             setattr(total, name, getattr(total, name) + getattr(one, name))
         total.spent, self.delta = max(total.spent, ended.spent), max(self.delta, ended.delta)
+        self.runs += 1
         self.most = max(self.most, one.queries)
         self._digest.update(ended.transcript.encode())
         if ended.ending != "complete":

@@ -20,6 +20,7 @@ from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR, UsageError
 from thinveil.files import write_file
 from thinveil.language.facts import PublicFacts
+from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
@@ -37,7 +38,7 @@ _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
     "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed",
     "error_probability", "channel", "score", "notice", "seed", "transcript", "accuracy",
-    "membership", "staircase",
+    "membership", "staircase", "canaries",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
@@ -65,6 +66,7 @@ class Verdict:
         network: Of a target behind a network, how long trips took and what its ledger says.
         accuracy: How much is right, beside both baselines.
         membership: What trials of membership showed, where some were asked for.
+        canaries: What became of planted values, where some were asked for.
         looks: What had been rebuilt after so many questions.
         staircase: Answers about one predicate, for a picture, where they were asked for.
         provenance: Versions, the command, and a hash of what was asked and answered.
@@ -89,12 +91,14 @@ class Verdict:
     staircase: Staircase | None = None
     provenance: Provenance | None = None
     derived: bool = False
+    canaries: Canaries | None = None
 
     @property
     def exit_code(self) -> int:
         """0 where the attack ran to its end, 3 where it ended early, 1 where the target died."""
         if self.run.ending in ("complete", "undecided"):
-            stopped = self.membership is not None and self.membership.interrupted
+            parts = (self.membership, self.canaries)
+            stopped = any(each is not None and each.interrupted for each in parts)
             return EXIT_EARLY if stopped else EXIT_COMPLETE
         return EXIT_ERROR if self.run.ending == "target" else EXIT_EARLY
 

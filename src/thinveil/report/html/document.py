@@ -88,7 +88,11 @@ def _parts(view: View) -> list[tuple[str, str, Html]]:
     return [
         ("answers", "What single answers show", _answers(view)),
         ("progress", "How far the attack got", _progress(view.run)),
-        ("evidence", "Against guessing", joined(_shares(view), _trials(view.run))),
+        (
+            "evidence",
+            "Against guessing",
+            joined(_shares(view), _trials(view.run), sections.planted(view.run)),
+        ),
         (
             "others",
             "Other mechanisms, and the risk",

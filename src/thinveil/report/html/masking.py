@@ -102,7 +102,7 @@ def shown(run: Record, records: bool, comparison: Comparison | None = None) -> V
     Values of people stay in it only with `records`; the comparison may have been made apart.
     """
     masked = not records
-    trial = run.membership
+    trial, canaries = run.membership, run.canaries
     compared = comparison or run.comparison
     if compared and not compared.sampled_from and compared.records != run.records:
         compared = replace(compared, sampled_from=run.records)
@@ -118,6 +118,7 @@ def shown(run: Record, records: bool, comparison: Comparison | None = None) -> V
         accuracy=_accuracy(run, masked),
         membership=None if trial is None else replace(trial, reason=for_readers(trial.reason)),
         records_shown=None if masked else run.records_shown,
+        canaries=canaries and replace(canaries, reason=for_readers(canaries.reason)),
     )
     return View(
         told,

@@ -10,9 +10,10 @@ from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, bullets, code, joined, paragraph, table_of, tag
 from thinveil.report.html.masking import View
 from thinveil.verdicts import sentences
-from thinveil.verdicts.phrases import amount, many, spelled, sureness
+from thinveil.verdicts.phrases import amount, between, loss, many, short, spelled, sureness
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult
+from thinveil.verdicts.said_of_trials import canaries_explained, canaries_headline
 from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, TARGETED
 
 
@@ -141,6 +142,37 @@ def assumptions(view: View) -> Html:
         paragraph(more) if more else "",
         paragraph("Check whether these lists are public in truth:") if doubts else "",
         bullets(doubts, class_="doubts"),
+    )
+
+
+def planted(run: Record) -> Html:
+    """Return what became of planted values; nothing where none were wanted."""
+    found = run.canaries
+    if found is None:
+        return Html()
+    table = Table(
+        f"Planted values, with a {sureness(found.confidence)} interval",
+        ("Figure", "Measured", "Interval", "Asking nothing"),
+        [
+            (
+                "came back exactly",
+                f"{found.right:,} of {found.planted:,}",
+                between(found.interval),
+                f"1 of {found.values:,}",
+            ),
+            ("privacy loss at least", short(found.epsilon_at_least), "", "0"),
+            ("claimed for one run", loss(found.epsilon_claimed), "", ""),
+            ("the most that so many can show", short(found.ceiling), "", ""),
+        ],
+        frozenset({1, 2, 3}),
+    )
+    return tag(
+        "div",
+        tag("h3", canaries_headline(found)),
+        paragraph(canaries_explained(found)),
+        table_of(table),
+        paragraph(found.sentence(), class_="note"),
+        id="canaries",
     )
 
 

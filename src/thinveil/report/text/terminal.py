@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.paper.rows import Row
+from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.judging.bounds import Bounds
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
+from thinveil.verdicts.said_of_trials import canaries_explained
 from thinveil.verdicts.verdict import Verdict
 
 _MOST_ROWS = 20
@@ -42,6 +44,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     if verdict.membership is not None:
         for part in membership(verdict.membership):
             console.print(part)
+    if verdict.canaries is not None:
+        console.print(_canaries(verdict.canaries))
     if verdict.notice:
         console.print(Text(f"Note: {verdict.notice}", style="yellow"))
     undecided = verdict.run.ending == "undecided"
@@ -50,6 +54,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     said = verdict.sentence()
     if verdict.membership is not None and not verdict.options.trials_only:
         said = f"{said} {verdict.membership.sentence()}"
+    if verdict.canaries is not None:
+        said = f"{said} {verdict.canaries.sentence()}"
     console.print(Panel(Text(said), title="Verdict", border_style=style))
 
 
@@ -129,6 +135,18 @@ def membership(trial: Trial) -> list[RenderableType]:
         f"{trial.ceiling:.2f}; more raise that.{gaussian}"
     )
     return [table]
+
+
+def _canaries(found: Canaries) -> RenderableType:
+    """Return what became of planted values."""
+    table = _plain_table("planted values", "came back", sureness(found.confidence), "a guess")
+    table.title = Text("Canaries")
+    low, high = found.interval
+    back = f"{found.right:,} of {found.planted:,}"
+    guess = f"1 in {found.values:,}"
+    table.add_row(f"{found.planted:,}", back, f"{low:.2%} to {high:.2%}", guess)
+    table.caption = canaries_explained(found)
+    return table
 
 
 def _network(verdict: Verdict) -> list[tuple[str, str]]:
