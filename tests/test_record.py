@@ -172,7 +172,7 @@ def test_every_field_is_shown_or_masked_on_purpose():
     """A new field of a result is in nobody's report before somebody thought about it."""
     masked = {
         "reason", "notice", "transcript", "network", "provenance", "staircase", "result",
-        "accuracy", "membership", "records_shown", "comparison", "risk",
+        "accuracy", "membership", "canaries", "records_shown", "comparison", "risk",
     }  # fmt: skip
     assert {each.name for each in fields(Record)} == {*HARMLESS} | masked
     view = shown(from_json(Record, made()), records=False)
