@@ -33,7 +33,7 @@ FEWEST: Final = 400
 _HELD_OUT: Final = 20  # one of so many: a bound by right guesses alone falls by ln(20 / 19)
 _MOST: Final = 1000  # trials that show how sure scores may be; more would show no more
 _USUAL: Final = 0.999
-_FACTORS: Final = np.linspace(-12.0, 25.0, 149)
+_FACTORS: Final = np.linspace(-12.0, 25.0, 75)
 """By what scores may be too sure, as logarithms: clipped ones of 1e4 that are idle, and those of a
 target that claims 1e-10 and gives 1."""
 _POWERS: Final = {1.0: 0.0, 0.5: 3.0, 0.0: 3.0}

@@ -141,6 +141,8 @@ def _quantile(a: int, b: int, chance: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
+        if middle in (low, high):  # no double lies between
+            break
         if _below(a, b, middle) < chance:
             low = middle
         else:
