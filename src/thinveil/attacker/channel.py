@@ -214,8 +214,8 @@ class _Questions:
         turn = np.arange(len(told.row)) - start
         for each in range(int(turn.max()) + 1):
             self._strike(told, np.flatnonzero(turn == each), ulps)
-        if not self.alive.any(axis=1).all():
-            raise _Impossible
+            if not self.alive.any(axis=1).all():
+                raise _Impossible
 
     def _strike(self, told: _Told, some: Codes, ulps: int) -> None:
         """Weigh one answer each of some questions."""
