@@ -175,8 +175,8 @@ def stood(claim: Claim, epsilon: float, looks: int, care: Care | None = None) ->
 def asking(facts: PublicFacts) -> Attack[list[float] | None]:
     """Ask four questions of a simpler target, and return its answers."""
     questions = [([{0: (30 + each, 60)}], each) for each in range(4)]
-    answers = yield batch_of(questions)
-    return answers.values.tolist()
+    told: list[float] = (yield batch_of(questions)).values.tolist()
+    return told
 
 
 def nothing() -> Attack[None]:
