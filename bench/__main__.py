@@ -40,7 +40,15 @@ PARQUET_SIZES = (100_000, 1_000_000, 10_000_000, 50_000_000)
 QUICK_PARQUET_SIZE = 100_000
 SOAKS = ("service", "race", "auditor", "network", "openapi", "files", "disk", "canary")
 GROUPS = {
-    "speed": (("ready",), ("table",), ("columns",), ("real",), ("people",), ("synthetic",)),
+    "speed": (
+        ("ready",),
+        ("table",),
+        ("columns",),
+        ("draws",),
+        ("real",),
+        ("people",),
+        ("synthetic",),
+    ),
     "questions": bars.PARTS,
     "scaling": tuple(
         ("scaling", strategy, str(size)) for strategy, sizes in SIZES.items() for size in sizes
@@ -62,7 +70,7 @@ GROUPS = {
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
-    "people", "synthetic", "noise", "scaling", "parquet", "start", "trials", "bounds",
+    "people", "synthetic", "draws", "noise", "scaling", "parquet", "start", "trials", "bounds",
     "soak",
 )  # fmt: skip
 SHEETS = {

@@ -23,6 +23,7 @@ PARTS = {
     "reconstruct": "bench.mechanisms:reconstruct",
     "mistakes": "bench.mechanisms:mistakes",
     "noise": "bench.noise:measure",
+    "draws": "bench.noise:draws",
     "person": "bench.questions:person",
     "whole": "bench.questions:whole",
     "scaling": "bench.scaling:measure",
