@@ -65,8 +65,8 @@ print(verdict.to_plain()["result"][0]["values"])
 # - heads: the curator answers about the table as it is;
 # - tails: about a neighbour of it, in which the target's record was replaced by another.
 #
-# The attack says which. Do that many times. A mechanism that is epsilon-DP cannot be told apart too well: the rate of
-# right "in" is at most e^epsilon times the rate of wrong "in". So the two rates give a *lower bound* on epsilon.
+# The attack guesses which. Do that many times. Where a mechanism is epsilon-DP, a guess is right with a probability of
+# at most e^epsilon / (1 + e^epsilon). So the share of right guesses gives a *lower bound* on epsilon.
 
 # %%
 trial = thinveil.trial(patients, mechanism="idp", trials=400, seed=0)
@@ -108,8 +108,8 @@ for mechanism in ("unprotected", "idp", "idp-binary", "bdp", "dp-laplace"):
     print(f"{mechanism:12} at least {each.epsilon_at_least:.2f}, {a_trial:,.1f} answers a trial")
 
 # %% [markdown]
-# For `dp-laplace` the bound is 0: the trials showed no difference beyond chance. That is no proof
-# that there is none; the proof is in the definition. 4,096 answers at 1e-10 each claim 4e-7 in all,
+# For `dp-laplace` the bound is 0: the guesses were right about half of the time. That is no proof
+# that there is no difference; the proof is in the definition. 4,096 answers at 1e-10 each claim 4e-7 in all,
 # in the sense of differential privacy itself.
 #
 # ## What to take away

@@ -134,7 +134,8 @@ class Canaries(Plain):
 
         None where no share would have.
         """
-        least = seen_share(self.planted, self.values, self.confidence, SEEN)
+        of = (self.planted, self.values, self.confidence, SEEN)
+        least = seen_share(*of, delta=self.delta_claimed)
         return None if least == math.inf else least
 
     @property
