@@ -3,7 +3,9 @@
 import ast
 import inspect
 import math
+import random
 from collections import defaultdict
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -22,9 +24,10 @@ from thinveil.curator.exact.cauchy_cells import Fade, Point, cauchy, exp_bounds
 from thinveil.curator.exact.laplace_steps import geometric, grid_of, laplace
 from thinveil.curator.exact.taps import Tap
 from thinveil.curator.ledger import exact
-from thinveil.errors import LawError
+from thinveil.errors import LawError, UsageError
 from thinveil.language.claims import Claim, Global, KLocal, Smooth, claim_named
 from thinveil.language.laws import Cauchy, DiscreteLaplace, Laplace
+from thinveil.language.plugins import check_claim
 from thinveil.language.policies import Policies
 from worlds import one_column, ranges
 
@@ -372,6 +375,39 @@ def test_doubles_and_integers_decide_alike(epsilon: float, offset: float) -> Non
     assert (steps == np.rint(steps)).all()
 
 
+def test_near_the_edges_of_cells_doubles_leave_it_to_integers() -> None:
+    """Points beside an edge: what doubles decide is right, and what they leave is often wrong."""
+    rng = random.Random(5)
+    decided = misled = 0
+    for _ in range(900):
+        epsilon, offset = 10 ** rng.uniform(-20, 1), rng.choice([0.0, 0.7])
+        one = fade(rng.choice([0, 1, rng.randrange(100)]), epsilon, offset=offset)
+        bit, minus = rng.randrange(2), rng.randrange(2)
+        step = Fraction(2) ** int(one.grid()[0])
+        scale = Fraction(float(one.scale()[0][0])) / step
+        part = bit / step if step > 1 else Fraction(0)
+        edge = int(abs(rng.gauss(0, 1)) * scale) + HALF + (part if minus else -part)
+        b = rng.getrandbits(63) or 1
+        a = round(edge / scale * b) + round(rng.gauss(0, 1) * 2 ** rng.uniform(0, 25))
+        if not (0 <= a < 2**63 and a * a + b * b < 2**125):
+            continue
+        words = [a << 1 | minus, b << 1, *(rng.getrandbits(64) for _ in range(20))]
+        bits = np.array([float(bit)])
+        told = [
+            cauchy(Tap(Script(*words), only([0])), bits, one, quick=quick)[0]
+            for quick in (True, False)
+        ]
+        assert told[0] == told[1]
+        _, cell, sure = cauchy_cells._quickly(
+            only([a]), only([b]), np.array([minus == 1]), bits, one, one.grid()
+        )
+        decided += int(sure[0])
+        misled += int(cell[0] * float(step) != told[1])
+        assert not (sure[0] and cell[0] * float(step) != told[1])
+    assert decided > 100
+    assert misled > 10
+
+
 def test_doubles_decide_nearly_all(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     cell = Point.cell
@@ -492,6 +528,27 @@ def test_what_cannot_say_its_scale_exactly_is_refused(sensitivity: Any, law: Any
         Claim("mine", sensitivity, law, sampler="exact")
     assert Claim("mine", sensitivity, law).sampler == "own"
     assert Claim("mine", Global(), law, sampler="exact").control
+
+
+@dataclass(frozen=True)
+class Steeper(Smooth):
+    """One that fades in another way than it says to those who draw it."""
+
+    how: str = "twice"
+
+    def distance(self, count: Any, threshold: Any) -> Any:
+        far = Smooth.distance(self, count, threshold)
+        return {"twice": 2 * far, "halves": far / 1.0, "below": far - 1, "same": far}[self.how]
+
+    def at(self, count: Any, threshold: Any, records: int, epsilon: Any) -> Any:
+        return Smooth().at(count, threshold, records, epsilon)
+
+
+@pytest.mark.parametrize("how", ["twice", "halves", "below"])
+def test_a_plug_in_draws_what_its_law_says(how: str) -> None:
+    check_claim(Claim("mine", Steeper("same"), Cauchy(), sampler="exact"))
+    with pytest.raises(UsageError, match="draws exactly"):
+        check_claim(Claim("mine", Steeper(how), Cauchy(), sampler="exact"))
 
 
 def test_smooth_sensitivity_needs_cauchy_noise() -> None:

@@ -23,9 +23,10 @@ import numpy as np
 
 from thinveil.errors import LawError, PluginError, ThinveilError, UsageError
 from thinveil.language.claims import MECHANISMS, Claim, Sampler, Universe, claim_named
-from thinveil.language.contracts import Law, Post, Sensitivity
+from thinveil.language.contracts import Fading, Law, Post, Sensitivity
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import LAWS, law_from_plain, law_to_plain
+from thinveil.language.laws.cauchy import CAUCHY
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.shapes import Shape, grid, seen
 
@@ -211,6 +212,8 @@ def check_claim(claim: Claim) -> None:
     _check_hash(sensitivity, "sensitivity")
     for records, loss in product(_SIZES, _LOSSES):
         _check_table(sensitivity, records, loss)
+        if claim.sampler == "exact":
+            _check_exact(sensitivity, records, loss)
     said = getattr(sensitivity, "shape", None)
     if said is not None and not isinstance(said, Shape):
         raise UsageError(f"has a shape that is {_kind(said)}, not a thinveil Shape")
@@ -274,6 +277,23 @@ def _check_table(sensitivity: Sensitivity, records: int, loss: float) -> None:
     if (np.diff(cuts, axis=1) < 0).any():
         raise UsageError("has breakpoints that do not ascend")
     _check_segments(size, cuts, records)
+
+
+def _check_exact(sensitivity: Sensitivity, records: int, loss: float) -> None:
+    """Make sure that what is drawn exactly is what the law says."""
+    assert isinstance(sensitivity, Fading)
+    every, b = grid(records)
+    far = np.asarray(sensitivity.distance(every, b))
+    whole = np.issubdtype(far.dtype, np.integer) and far.shape == every.shape
+    said = sensitivity.size * np.exp(-loss / CAUCHY * far)
+    if (
+        not whole
+        or (far < 0).any()
+        or not np.allclose(sensitivity.at(every, b, records, loss), said)
+    ):
+        raise UsageError(
+            "draws exactly, but its sensitivity is not `size` * exp(-(epsilon / 6) * `distance`)"
+        )
 
 
 def _check_segments(size: Floats, cuts: Codes, records: int) -> None:
