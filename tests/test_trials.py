@@ -1,6 +1,7 @@
 """Trials of membership that score: never silent, guesses by likelihood, power, true reasons."""
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ from thinveil.auditing.driver import Run
 from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total, first_loss, most_answers
 from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import UsageError
-from thinveil.language.claims import claim_named
+from thinveil.language.claims import Claim, KLocal, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.report.charts.membership import trade_off
 from thinveil.report.html import page
@@ -129,6 +130,48 @@ def test_the_threshold_is_where_one_record_and_none_differ_most(settings, thresh
     assert loud[0] == 0
 
 
+@dataclass(frozen=True)
+class Fading:
+    """Never zero; falls with the distance from the threshold. A law that no zones describe."""
+
+    def at(self, count: Any, threshold: Any, records: int, epsilon: Any) -> Any:
+        return np.exp(-0.5 * np.maximum(np.maximum(threshold - count, count - threshold - 1), 0))
+
+    def breakpoints(self, threshold: Any, records: int) -> Any:
+        return np.broadcast_to(np.arange(records), (len(threshold), records))
+
+
+@dataclass(frozen=True)
+class Growing:
+    """Noise reaches one record far, in large tables two, and nobody says so."""
+
+    def at(self, count: Any, threshold: Any, records: int, epsilon: Any) -> Any:
+        return KLocal(2 if records > 10_000 else 1).at(count, threshold, records, epsilon)
+
+    def breakpoints(self, threshold: Any, records: int) -> Any:
+        return threshold[:, None] + np.array([-2, -1, 0, 1, 2])
+
+
+def test_a_law_of_its_own_is_asked_where_it_tells_most():
+    claim = Claim("fading", Fading(), "laplace")
+    for records in (60, 300):
+        b, apart = best_threshold(PublicFacts(records, DATA.schema, claim), Care(), 1e-10)
+        assert b > 0  # at b = 0 only the true bit differs, under noise
+        assert apart == pytest.approx(1 - 1 / math.cosh(0.25), rel=1e-6)  # scales of ratio e^(1/2)
+    options = Options(attack="membership", trials=40)
+    found = membership_trials(DATA, options, claim=claim)
+    assert found.guessed_right == 40
+
+
+def test_a_law_that_is_another_in_large_tables_is_refused():
+    large = Dataset(Schema((Grid("a"),)), np.arange(10_001)[:, None])
+    claim = Claim("growing", Growing(), "laplace")
+    with pytest.raises(UsageError, match="another shape in a table of 10,001 records"):
+        membership_trials(large, Options(attack="membership", trials=2), claim=claim)
+    with pytest.raises(UsageError, match="Use a smaller k"):
+        trial(people(5), k=3, trials=4)
+
+
 # Why a trial ends
 
 
@@ -233,7 +276,7 @@ def test_a_claimed_delta_is_part_of_the_bound():
 def test_the_trade_off_is_drawn_with_its_band():
     found = trial(DATA, mechanism="dp-laplace", epsilon_per_query="0.1", trials=200)
     drawn = trade_off(sure(found.curve))
-    assert "standard deviations from each other" in drawn.title
+    assert "standard deviations away, or more" in drawn.title
     assert "mu is at least" in drawn.note
     assert len(drawn.table.rows) == len(sure(found.curve).points)
     band, diagonal, line = (each["data"]["values"] for each in drawn.panels[0].spec["layer"])

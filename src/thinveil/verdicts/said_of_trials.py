@@ -159,7 +159,7 @@ def trade_off_headline(curve: Curve) -> str:
     if not curve.mu_at_least:
         return f"No threshold on the scores shows a difference, at {sureness(curve.confidence)}"
     far = short(curve.mu_at_least)
-    return f"Apart as two bell curves are that lie {far} standard deviations from each other"
+    return f"The worlds are as far apart as bell curves {far} standard deviations away, or more"
 
 
 def trade_off_note(curve: Curve) -> str:
