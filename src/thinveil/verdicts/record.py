@@ -19,6 +19,7 @@ from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
 from thinveil.verdicts.judging.bounds import Bounds
+from thinveil.verdicts.judging.possible import Possible
 from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
@@ -93,7 +94,8 @@ class Record(Plain):
 
     Beside what `Verdict` has: `records_rebuilt` and `values_rebuilt` count what was settled in an
     attack on the whole table, right or wrong; `present` says that presence was taken as given;
-    `trials_wanted` how many trials were asked for; `comparison` and `risk` stand beside the run
+    `trials_wanted` how many trials were asked for; `possible` what the claim's law says before any
+    question is asked; `comparison` and `risk` stand beside the run
     in its report; `records_shown` is there only where somebody asked for records. A field that
     is not marked as harmless is masked in reports.
     """
@@ -150,6 +152,7 @@ class Record(Plain):
     trace: Harmless[tuple[Moment, ...] | None]
     staircase: Staircase | None
     provenance: Made | None
+    possible: Harmless[Possible | None] = None
     comparison: Comparison | None = None
     risk: Risk | None = None
     records_shown: tuple[Example, ...] | None = None

@@ -24,7 +24,8 @@ from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
-from thinveil.verdicts.judging.bounds import Bounds
+from thinveil.verdicts.judging.bounds import Bounds, largest_loss
+from thinveil.verdicts.judging.possible import Possible, possible
 from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
@@ -38,7 +39,7 @@ _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
     "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed",
     "error_probability", "channel", "score", "notice", "seed", "transcript", "accuracy",
-    "membership", "staircase", "canaries",
+    "membership", "staircase", "canaries", "possible",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
@@ -135,6 +136,17 @@ class Verdict:
     def delta_claimed(self) -> float | None:
         """The claimed delta of everything that was answered: 0 for pure differential privacy."""
         return float(self.run.delta) if self.facts.claim.protected else None
+
+    @property
+    def possible(self) -> Possible | None:
+        """What the claim's law says of answers to one question, before any is asked.
+
+        Of as many answers as the attack plans for, or had where it stayed undecided.
+        """
+        claim, most = self.facts.claim, self.options.most_repeats
+        loss = largest_loss(self.options.schedule(claim)) if claim.protected else None
+        answers = most if self.run.ending == "undecided" else None
+        return possible(claim, self.facts.records, loss, answers)
 
     @property
     def bits(self) -> float | None:

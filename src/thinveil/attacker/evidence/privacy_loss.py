@@ -20,12 +20,16 @@ import numpy as np
 
 from thinveil.language.queries import Codes, Floats
 
-MOST_LOSS: Final = 300.0
-"""A larger loss of one answer is not computed with: e^300 times as likely promises nothing."""
+MOST_LOSS: Final = 30.0
+"""A larger loss of one answer is not computed with: e^30 times as likely promises nothing."""
 _ON_GRID: Final = 1e-9  # a loss so close to a grid point, in steps, is meant to lie on it
 _CUT: Final = 32.0  # nats of what is cut off and charged: e^-32 is about 1e-14
-_POINTS: Final = 2**17  # grid points of a sum that are about aimed at
-_FINEST: Final = 128  # steps in a standard deviation of one loss; an error of 1e-4 of it
+_POINTS: Final = 2**15  # grid points of a sum that are about aimed at
+_FINEST: Final = 64  # steps in a standard deviation of one loss; it grows by 1e-4 of itself
+_PLACES: Final = 2**13  # grid points of one loss, at most
+_FEW: Final = 64
+_FEW_FINER: Final = 8
+_SURE: Final = 40.0  # a loss by so much above epsilon counts in full: e^-40 is rounding
 _ROUNDING: Final = 1e-13  # of the largest difference: what is less is rounding
 _UNIT: Final = 2.0**-52
 
@@ -91,7 +95,10 @@ def step_for(cells: Cells, answers: int) -> float:
 
     The largest loss lies on the grid: often it is an atom, and then so is its mirror image.
     """
-    wide = cells.spread * max(1 / _FINEST, 17 * math.sqrt(answers) / _POINTS)
+    finer = _FEW_FINER if len(cells.p) < _FEW else 1  # few losses lie off the grid by much
+    wide = cells.spread * max(1 / _FINEST, 17 * math.sqrt(answers) / _POINTS) / finer
+    loss = cells.mean[np.isfinite(cells.mean)]
+    wide = max(wide, float(np.ptp(loss)) / _PLACES if len(loss) else 0.0)
     top = float(np.max(cells.high[np.isfinite(cells.high)], initial=0.0))
     return top / math.ceil(top / wide) if 0 < wide < top else wide or top or 1.0
 
@@ -177,7 +184,7 @@ class Sum:
     """Chances of the sum of the losses of all answers, and by how much they may be off.
 
     Args:
-        loss: What the sum can be.
+        loss: What the sum can be, ascending.
         mass: How likely that is.
         never: How likely something happens that never does in the other world.
         off: What was cut off, and what rounding may have done, in all.
@@ -192,8 +199,10 @@ class Sum:
 
     def delta(self, epsilon: float) -> float:
         """Return the chance of more than epsilon allows, beside what `charge` says."""
-        above = self.loss > epsilon
-        return self.never + float(self.mass[above] @ -np.expm1(epsilon - self.loss[above]))
+        first, last = np.searchsorted(self.loss, [epsilon, epsilon + _SURE], side="right")
+        part = slice(int(first), int(last))
+        near = -float((self.mass[part] * np.expm1(epsilon - self.loss[part])).sum())
+        return self.never + near + float(self.mass[part.stop :].sum())
 
     def charge(self, epsilon: float) -> float:
         """Return by how much `delta` may be off: no loss counts by more than the largest one."""
@@ -211,10 +220,13 @@ def summed(grid: Grid, answers: int) -> Sum:
     at either end, by Chernoff's bound; that is charged, and so is the transform's own rounding.
     """
     never = -math.expm1(answers * math.log1p(-min(grid.never, 1 - _UNIT)))
-    if not len(grid.at):
+    some = grid.mass > 0
+    if not some.any():
         return Sum(np.empty(0), np.empty(0), never, 0.0, math.inf)
-    places, index = np.unique(grid.at, return_inverse=True)
-    mass: Floats = np.bincount(index, grid.mass).astype(np.float64)
+    places, index = np.unique(grid.at[some], return_inverse=True)
+    mass: Floats = np.bincount(index, grid.mass[some]).astype(np.float64)
+    if answers * math.log(min(float(mass.sum()), 1.0)) < -_CUT:  # all but never without one
+        return Sum(np.empty(0), np.empty(0), never, math.exp(-_CUT), math.inf)
     most = math.inf if grid.never else answers * int(places[-1]) * grid.step
     if answers == 1:
         return Sum(np.asarray(places * grid.step, np.float64), mass, never, _UNIT * len(mass), most)
@@ -240,7 +252,7 @@ def _beyond(places: Codes, mass: Floats, answers: int) -> int:
     tilt = np.geomspace(1 / (answers * wide), 64 / math.sqrt(answers), 48)[:, None]
     grown = np.log(np.exp(tilt * (places - most)) @ mass)  # none overflows
     bound = float(np.min((answers * grown + _CUT) / tilt[:, 0])) + answers * most
-    return int(min(math.ceil(bound), answers * most))
+    return int(min(max(math.ceil(bound), answers * int(places[0])), answers * most))
 
 
 def deltas(cells: Cells, answers: int, epsilons: Floats, mirror: bool) -> tuple[Floats, Floats]:

@@ -173,11 +173,11 @@ def calibrated(epsilon: float, delta: float) -> float:
     low, high = 1e-6, 1 / (delta * math.sqrt(2 * math.pi)) + 1e-6
     while high / low > 1 + 2.0**-50:
         middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if _delta(epsilon, middle) > delta else (low, middle)
+        low, high = (middle, high) if least_delta(epsilon, middle) > delta else (low, middle)
     return high * (1 + _SPARE)
 
 
-def _delta(epsilon: float, deviation: float) -> float:
+def least_delta(epsilon: float, deviation: float) -> float:
     """Return the least delta of noise with this standard deviation (the formula above)."""
     x, y = 0.5 / deviation, epsilon * deviation
     if y - x > 0.5:

@@ -6,7 +6,15 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-from thinveil.report.charts import accuracy, mechanisms, membership, progress, risk, staircase
+from thinveil.report.charts import (
+    accuracy,
+    law_curve,
+    mechanisms,
+    membership,
+    progress,
+    risk,
+    staircase,
+)
 from thinveil.report.html import markup, prose, sections, summary
 from thinveil.report.html.markup import Html, code, figure_of, joined, left_out, paragraph, tag
 from thinveil.report.html.masking import View, shown
@@ -86,6 +94,7 @@ def _foot(view: View) -> Html:
 def _parts(view: View) -> list[tuple[str, str, Html]]:
     """Return the parts of the page: a name, a heading and the content of each."""
     return [
+        ("law-alone", "What the law alone says", _law(view.run)),
         ("answers", "What single answers show", _answers(view)),
         ("progress", "How far the attack got", _progress(view.run)),
         (
@@ -108,6 +117,12 @@ def _parts(view: View) -> list[tuple[str, str, Html]]:
         ("references", "References", Html(_asset("references.html"))),
         ("provenance", "Provenance", sections.provenance(view)),
     ]
+
+
+def _law(run: Record) -> Html:
+    if run.possible is None:
+        return left_out("The law's own verdict", "The file was written without it.")
+    return joined(paragraph(run.possible.sentence()), figure_of(law_curve.picture(run.possible)))
 
 
 def _answers(view: View) -> Html:

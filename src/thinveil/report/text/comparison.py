@@ -34,12 +34,26 @@ def show_comparison(console: Console, compared: Comparison) -> None:
     console.print(Text("How the trials were made", style="bold"))
     for line in compared.trials():
         console.print(Text(f"  {line}"))
+    console.print(_laws(compared))
     console.print(_table(compared, console.width))
     for note in _notes(compared):
         console.print(Text(f"  {note}", style="dim"))
     calm = compared.lines and all(each.at_baseline or each.missing for each in compared.lines)
     style = "yellow" if compared.interrupted else "green" if calm else "red"
     console.print(Panel(Text(compared.sentence()), title="Verdict", border_style=style))
+
+
+def _laws(compared: Comparison) -> Table:
+    """Return what the laws alone say, a line a mechanism: nothing was asked for that."""
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("mechanism", overflow="fold")
+    table.add_column(
+        "by its law alone, of one question on two neighbouring tables", overflow="fold"
+    )
+    for line in compared.lines:
+        if line.possible is not None:
+            table.add_row(Text(line.mechanism), Text(line.possible.brief()))
+    return table
 
 
 def _table(compared: Comparison, width: int) -> Table:

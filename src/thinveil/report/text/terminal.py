@@ -36,6 +36,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     console.print(Text("What the attacker was assumed to know", style="bold"))
     for line in verdict.assumed_public():
         console.print(Text(f"  {line}"))
+    if verdict.possible is not None:
+        console.print(Text(verdict.possible.sentence()))
     console.print(_figures(verdict))
     if verdict.score is not None:
         console.print(_attributes(verdict, wide=console.width >= _WIDE))

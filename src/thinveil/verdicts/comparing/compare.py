@@ -24,6 +24,8 @@ from thinveil.verdicts.comparing.candidates import AttributeTrial, Skipped, attr
 from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
 from thinveil.verdicts.comparing.shared import Settings, in_order, within
 from thinveil.verdicts.judging.accuracy import by_marginals
+from thinveil.verdicts.judging.bounds import largest_loss
+from thinveil.verdicts.judging.possible import Possible, possible
 from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.said_of_trials import HOW_DRAWN
@@ -61,7 +63,9 @@ def compare(
     lines: list[Line] = []
     interrupted = False
     for place, name in enumerate(wanted):
-        line = Line(ClaimRecord.of(claim_named(name, settings.k)), ())
+        line = Line(
+            ClaimRecord.of(claim_named(name, settings.k)), (), possible=_law(settings, name, data)
+        )
         tasks = _tasks(data, settings, name, trials)
         try:
             for number, task in enumerate(tasks):
@@ -91,6 +95,15 @@ def compare(
         ),
         interrupted=interrupted,
     )
+
+
+def _law(settings: Settings, name: str, data: Dataset) -> Possible | None:
+    """Return what the law of a mechanism says; of a control, for as many answers as are tried."""
+    options = settings.options(name)
+    claim = options.claim()
+    loss = largest_loss(options.schedule(claim)) if claim.protected else None
+    honest = claim.protected and not claim.leaks
+    return possible(claim, data.records, loss, settings.most_repeats if honest else None)
 
 
 def _members(data: Dataset) -> str | Skipped:

@@ -11,6 +11,7 @@ from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.judging.intervals import checked, interval_of_people
+from thinveil.verdicts.judging.possible import Possible
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.typed import FLAT, Mark, Plain
@@ -109,7 +110,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One mechanism, what the attacks on it found, or why it was not tried."""
+    """One mechanism, what the attacks on it found, or why it was not tried.
+
+    `possible` is what its law says before anything is asked.
+    """
 
     DERIVED: ClassVar = (
         "mechanism", "which_is:claim.which_is", "k:claim.k", "control:claim.control",
@@ -119,6 +123,7 @@ class Line:
     claim: ClaimRecord
     outcomes: tuple[Outcome | Skipped, ...]
     missing: str = ""
+    possible: Possible | None = None
 
     @property
     def mechanism(self) -> str:

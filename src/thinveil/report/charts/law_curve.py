@@ -1,0 +1,58 @@
+"""What the law of a claim says before anything is asked: delta against epsilon."""
+
+from __future__ import annotations
+
+from thinveil.report.charts import pictures
+from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
+from thinveil.verdicts.judging.possible import Possible, chance, up
+from thinveil.verdicts.phrases import many, short
+
+_FEW = 8  # points that are said in words and in the table
+
+
+def picture(possible: Possible) -> Picture:
+    """Draw the curve of delta, as far as the law decides it."""
+    several = many(possible.answers, "answer")
+    points = possible.curve[:: max(len(possible.curve) // _FEW, 1)]
+    rows = [(short(each.epsilon), chance(each.low), up(each.high)) for each in points]
+    table = Table(
+        f"delta(epsilon) of {several} to one question, by the law of the mechanism",
+        ("epsilon", "delta at least", "delta at most"),
+        rows,
+        frozenset({0, 1, 2}),
+    )
+    title = "No finite epsilon holds" if possible.pure is None else f"epsilon {up(possible.pure)}"
+    if possible.pure is not None:
+        title = f"By its law, {title} holds for {several}"
+    said = "; ".join(f"at epsilon {epsilon} at most {high}" for epsilon, _, high in rows)
+    return Picture(
+        "law",
+        title,
+        "The mechanism says how its answers scatter. So before anything is asked, anybody can "
+        "compute how well answers to one question tell two tables apart that differ in one "
+        "record. delta is the chance that they tell more than epsilon allows: at 0 the promise "
+        "holds, at 1 nothing is left of it.",
+        (Panel(_chart(possible), f"delta against epsilon. {said}."),),
+        table,
+        (Key("line", "red" if possible.pure is None else "blue", f"delta of {several}"),),
+        "Computed, not measured: in closed form, or on a grid with both ends proved.",
+    )
+
+
+def _chart(possible: Possible) -> Spec:
+    colour = "red" if possible.pure is None else "blue"
+    rows = [{"epsilon": each.epsilon, "delta": each.high} for each in possible.curve]
+    most = max(each.high for each in possible.curve)
+    line = {"type": "line", "strokeWidth": 2.5, "color": f"var(--{colour})"}
+    scale = {"domain": [0, 1 if most > 0.01 else most]}
+    return {
+        "height": 180,
+        "data": {"values": rows},
+        "layer": [
+            pictures.layer(
+                line,
+                x=pictures.number("epsilon", "epsilon", axis={"grid": False}),
+                y=pictures.number("delta", "delta", scale=scale, axis={"tickCount": 5}),
+            )
+        ],
+    }
