@@ -220,7 +220,7 @@ def planned(name: str, confidence: float, audits: int) -> list[float]:
     score, _, delta, trials = CELLS[name]
     bounds = []
     for rng, inside in worlds(name, trials, audits):
-        found = choose(score(rng, inside), inside, confidence=confidence)
+        found = choose(score(rng, inside), inside, confidence=confidence, delta=delta)
         right, made = found.right, found.made
         bounds.append(epsilon_by_guesses(right, made, confidence, delta=delta, trials=trials))
     return bounds

@@ -318,12 +318,18 @@ def test_held_out_trials_tell_scores_that_say_nothing():
         assert fmean(simulated.planned(name, 0.999, 30)) > 0.65
 
 
+def test_the_threshold_knows_what_delta_takes_away():
+    """A few sure guesses would be lost to it."""
+    assert fmean(simulated.planned("normal noise, mu 1, delta 0.05", 0.999, 30)) > 0.8
+    assert fmean(simulated.planned("response shown at times, 1, delta 0.01", 0.999, 30)) > 0.75
+
+
 @pytest.mark.parametrize("confidence", CONFIDENCES)
 def test_the_rough_bound_is_near_the_true_one(confidence):
     for made in (10, 100, 1900):
         for wrong in {0, 1, made // 20, made // 4}:
-            low = at_least(made - wrong, made, PLANNED * (1 - confidence))
-            rough = _roughly(np.array([made - wrong]), np.array([wrong]), confidence)
+            low = at_least(made - wrong, made, 1 - confidence)
+            rough = _roughly(np.array([made - wrong]), np.array([wrong]), 1 - confidence)
             assert float(rough[0]) == pytest.approx(math.log(low / (1 - low)), abs=0.03)
 
 

@@ -209,7 +209,9 @@ def _judged(
         outside=int((~inside).sum()),
         right=int((said & inside).sum()),
         wrong=int((said & ~inside).sum()),
-        guesses=choose(weighed, inside, confidence=confidence, planned=planned),
+        guesses=choose(
+            weighed, inside, confidence=confidence, delta=float(totals.delta), planned=planned
+        ),
         curve=trade_off(weighed, inside, confidence) if planned else None,
         hunches=(int((hunch & inside).sum()), int((hunch & ~inside).sum())),
         confidence=confidence,

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.language.queries import Flags, Floats
-from thinveil.verdicts.judging.guesses import PLANNED
+from thinveil.verdicts.judging.guesses import PLANNED, shown_by
 
 Trust = tuple[float, float]
 """How sure a guess is: a score's size, to the power of the second, times the first, is its
@@ -58,7 +58,12 @@ class Guesses:
 
 
 def choose(
-    scores: Floats, inside: Flags, *, confidence: float = _USUAL, planned: bool = True
+    scores: Floats,
+    inside: Flags,
+    *,
+    confidence: float = _USUAL,
+    delta: float = 0.0,
+    planned: bool = True,
 ) -> Guesses:
     """Choose which trials are guessed, and count the right guesses.
 
@@ -66,6 +71,7 @@ def choose(
         scores: The log-likelihood ratio of each trial in nats, in favour of "in".
         inside: The coins: whether it was "in".
         confidence: Of the bound that follows; the threshold hangs on it a little.
+        delta: Of that bound: right guesses that it takes away are missed less among many.
         planned: Whether the trials ended where it was planned, see `as_it_goes`.
     """
     if not planned:
@@ -73,7 +79,10 @@ def choose(
     levels, correct = _levels(scores), (scores > 0) == inside
     trials = len(levels)
     held = min(trials // _HELD_OUT, _MOST) if trials >= FEWEST and np.ptp(levels) > 0 else 0
-    threshold = _threshold(levels[held:], _trust(levels[:held], correct[:held]), confidence)
+    error = PLANNED * (1 - confidence)
+    shown, error = shown_by(trials, delta, error)
+    trust = _trust(levels[:held], correct[:held])
+    threshold = _threshold(levels[held:], trust, error, shown)
     made = levels[held:] >= threshold
     right = int(np.count_nonzero(made & correct[held:]))
     return Guesses(right, int(np.count_nonzero(made)), trials, held, threshold)
@@ -98,7 +107,7 @@ def counting(scores: Floats, inside: Flags, confidence: float = _USUAL) -> tuple
     while start < len(levels):
         seen = slice(0, min(start, _MOST))
         trust = _trust(levels[seen], correct[seen])
-        threshold = _threshold(levels[:start], trust, confidence)
+        threshold = _threshold(levels[:start], trust, PLANNED * (1 - confidence))
         flags[start : 2 * start] = levels[start : 2 * start] >= threshold
         start *= 2
     return flags, threshold
@@ -128,8 +137,11 @@ def _trust(levels: Floats, correct: Flags) -> Trust:
     return min(found)[1]
 
 
-def _threshold(levels: Floats, trust: Trust, confidence: float) -> float:
-    """Return the threshold with the largest expected bound, halfway between two levels."""
+def _threshold(levels: Floats, trust: Trust, error: float, shown: int = 0) -> float:
+    """Return the threshold with the largest expected bound, halfway between two levels.
+
+    So many right guesses are taken away from it, as delta asks.
+    """
     if not len(levels):
         return 0.0
     down = np.sort(levels)[::-1]
@@ -137,25 +149,26 @@ def _threshold(levels: Floats, trust: Trust, confidence: float) -> float:
     factor, power = trust
     right = np.cumsum(1 / (1 + np.exp(-factor * down**power)))
     last = np.append(down[1:] < down[:-1], True)  # ties are guessed together
-    bound = np.where(last, _roughly(right, made - right, confidence), -np.inf)
+    bound = np.where(last, _roughly(right - shown, made - right, error), -np.inf)
     best = int(np.argmax(bound))
     if best == len(down) - 1 or not np.isfinite(bound[best]):
         return 0.0
     return float(down[best] + down[best + 1]) / 2
 
 
-def _roughly(right: Floats, wrong: Floats, confidence: float) -> Floats:
+def _roughly(right: Floats, wrong: Floats, error: float) -> Floats:
     """Return about the bound of so many right and wrong guesses, which need not be whole.
 
     The lower end of Clopper and Pearson by a quantile of the F distribution, and that by
     the cube roots of Wilson and Hilferty, as Paulson (1942) does; -inf where that fails, for
     a handful of guesses.
     """
-    z = NormalDist().inv_cdf(1 - (1 - confidence) * PLANNED)
-    a, b = 1 / (9 * right), 1 / (9 * (wrong + 1))
+    z = NormalDist().inv_cdf(1 - error)
+    some = np.maximum(right, 0.5)
+    a, b = 1 / (9 * some), 1 / (9 * (wrong + 1))
     below = (1 - a) ** 2 - a * z * z
     spread = (1 - a) ** 2 * b + (1 - b) ** 2 * a - a * b * z * z
-    ok = (below > 0) & (spread > 0)
+    ok = (below > 0) & (spread > 0) & (right >= some)
     root = ((1 - a) * (1 - b) + z * np.sqrt(np.where(ok, spread, 1))) / np.where(ok, below, 1)
-    bound: Floats = np.where(ok, np.log(right / (wrong + 1)) - 3 * np.log(root), -math.inf)
+    bound: Floats = np.where(ok, np.log(some / (wrong + 1)) - 3 * np.log(root), -math.inf)
     return bound

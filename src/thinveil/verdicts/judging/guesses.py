@@ -90,7 +90,7 @@ def epsilon_by_guesses(
     if not planned:
         return epsilon_anytime(right, made, confidence, delta=delta, trials=trials)
     error = (1 - confidence) * PLANNED
-    shown, error = _shown(max(trials, made), delta, error)
+    shown, error = shown_by(max(trials, made), delta, error)
     return epsilon_at_error(right - shown, made - shown, error)
 
 
@@ -118,7 +118,7 @@ def epsilon_anytime(
     (5.26, 0.4)
     """
     error = (1 - confidence) * (1 - PLANNED)
-    shown, error = _shown(max(trials, made), delta, error)
+    shown, error = shown_by(max(trials, made), delta, error)
     right, wrong, enough = right - shown, made - right, -math.log(error)
     if right <= wrong or evidence(right, wrong, 0.0) <= enough:
         return 0.0
@@ -142,7 +142,7 @@ def evidence(right: int, wrong: int, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _shown(trials: int, delta: float, error: float) -> tuple[int, float]:
+def shown_by(trials: int, delta: float, error: float) -> tuple[int, float]:
     """Return how many right guesses delta may explain, and the error that is left."""
     if delta <= 0:
         return 0, error
