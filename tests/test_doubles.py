@@ -18,7 +18,7 @@ from services import served
 from thinveil.attacker import channel
 from thinveil.attacker.channel import FIRST, Looked, by_doubles, simpler
 from thinveil.attacker.evidence import doubles
-from thinveil.attacker.evidence.doubles import reachable, settled, settled_share, shares
+from thinveil.attacker.evidence.doubles import chance, reachable, settled, settled_share
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.driver import run
@@ -205,14 +205,26 @@ def test_by_the_same_code_the_textbook_is_believed_at_once():
 def test_chance_is_measured_and_no_less_than_it_is():
     """Other doubles of the same law are possible by chance, as often as is allowed for."""
     rng = np.random.default_rng(8)
-    for law in (Laplace(), Cauchy()):
-        for epsilon in LOSSES:
+    for law in (Laplace(), Cauchy(), Gaussian(1e-5)):
+        for epsilon in (*LOSSES, 10.0, 1e4):
             scale = wide(law, epsilon)
-            values = (0.3 + law.quantile(rng.random(MANY), scale)) * (1 + rng.random(MANY) / 2**35)
-            single, either = shares(law, scale, 0)
-            zero, one = settled(law, values, scale)
-            assert max(zero.mean(), one.mean()) <= single < 0.8
-            assert (zero | one).mean() <= either < 0.9
+            noise = law.quantile(rng.random(MANY), scale) * (1 + rng.random(MANY) / 2**35)
+            for bit in (0, 1):
+                assert reachable(law, bit + noise, float(bit), scale).mean() <= chance(
+                    law, scale, bit, 0
+                )
+    assert chance(Laplace(), 1e10, 0, 0) < 0.5
+    assert chance(Laplace(), 1e-4, 1, 0) == 1
+
+
+@pytest.mark.parametrize("epsilon", sweep(["10", "3", "100", "1000", "1e6"], 3))
+@pytest.mark.parametrize("name", ["dp-laplace", "dp-smooth"])
+def test_a_control_is_not_believed_at_a_large_loss_either(name, epsilon):
+    for seed in range(4):
+        looked, target = Looked(), Curator(DATA, claim_named(name), seed=seed)
+        attack = by_doubles(target.facts, Care(), asking, nothing, looked)
+        assert run(attack, target, Fixed(Fraction(epsilon))).found is None
+        assert looked.why
 
 
 def test_what_settles_is_about_two_thirds_at_any_loss():

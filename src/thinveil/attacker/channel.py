@@ -9,7 +9,7 @@ A target that says it draws safely, or by another library, might not draw so at 
 its answers then is possible from 0, from 1 or from both by mere chance, so nothing is believed
 before the answers to a few questions were all possible, each question's from one law, so often
 that chance explains it no better than the error of the attack allows. How often a double is
-possible by chance is measured (`doubles.shares`): 0.36 for Laplace noise, so about 30 answers do.
+possible by chance is measured (`doubles.chance`): 0.36 for Laplace noise, so about 30 answers do.
 One that is impossible widens what counts as possible; where that is not enough, noise alone is
 weighed, as without all this.
 """
@@ -25,20 +25,22 @@ import numpy as np
 
 from thinveil.attacker.evidence import doubles
 from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.evidence.possible_laws import Impossible, Questions, Told
 from thinveil.attacker.evidence.rephrasing import varied
 from thinveil.attacker.terms import Attack
 from thinveil.errors import Undecided, UsageError
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.mechanisms.unprotected import unprotected
-from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
+from thinveil.language.queries import Answers, Codes, QueryBatch
 
 _T = TypeVar("_T")
 
 FIRST: Final = 64
-"""Answers that the doubles are first judged by: chance alone would leave 1e-28 of Laplace noise."""
+"""Answers that doubles are first judged by: other Laplace noise passes by (2 x 0.36^16)^4."""
 _FEW: Final = 4  # questions that these are shared over
 _SINGLY: Final = 3  # times that a question is asked for one answer, before it is asked for more
+_MOST_DOUBTS: Final = 512  # answers to a question that are worth being sure of how noise is drawn
 _MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question only is judged
 
 
@@ -61,10 +63,6 @@ class Looked:
     ulps: int = 0
     outcomes: int = 0
     why: str = ""
-
-
-class _Impossible(Exception):
-    """Some double can come from no law that the claim allows, as far as is allowed for."""
 
 
 class _Useless(Exception):
@@ -118,7 +116,7 @@ def by_doubles(
         reader = _Reader(facts, clean, care, looked)
         try:
             return (yield from _carried(reader, inside(clean)))
-        except _Impossible:
+        except Impossible:
             if not _widened(looked):
                 looked.why = "some of them cannot come from noise that is drawn in doubles"
                 break
@@ -154,119 +152,6 @@ def _laws(facts: PublicFacts) -> int:
     return len(cuts[0]) + 1
 
 
-@dataclass(slots=True)
-class _Told:
-    """Answers: to which question each, the value, its loss, whether the predicate is constant."""
-
-    row: Codes
-    value: Floats
-    epsilon: Floats
-    constant: Flags
-
-    def some(self, which: Flags) -> _Told:
-        """Return some of these answers."""
-        return _Told(self.row[which], self.value[which], self.epsilon[which], self.constant[which])
-
-    def and_then(self, more: _Told) -> _Told:
-        """Return these answers and others, those of a question next to each other."""
-        row = np.concatenate([self.row, more.row])
-        order = np.argsort(row, kind="stable")
-        value = np.concatenate([self.value, more.value])
-        epsilon = np.concatenate([self.epsilon, more.epsilon])
-        constant = np.concatenate([self.constant, more.constant])
-        return _Told(row[order], value[order], epsilon[order], constant[order])
-
-
-class _Questions:
-    """The questions of one batch, and which laws could have given all their answers so far.
-
-    An `exact` answer is one without noise: of it, no double is to be read.
-    """
-
-    def __init__(self, facts: PublicFacts, clean: PublicFacts, batch: QueryBatch) -> None:
-        self._claim, self._records = facts.claim, facts.records
-        b = np.minimum(np.maximum(batch.threshold, -1), facts.records)
-        cuts = np.sort(facts.claim.sensitivity.breakpoints(b, facts.records), axis=1)
-        self._b, self._counts = b, np.concatenate([cuts, cuts[:, -1:] + 1], axis=1)
-        self._first = (self._counts >= 0) & (self._counts <= facts.records)
-        self.alive = self._first.copy()
-        self.exact = np.zeros(len(b), np.bool_)
-        bit: Codes = (self._counts > b[:, None]).astype(np.int64)
-        if clean.claim.protected:
-            zones = clean.claim.sensitivity.at(self._counts, b[:, None], facts.records, None) > 0
-            self._meant, self._worth = np.where(zones, 1, 2 * bit), 0.5
-        else:
-            self._meant, self._worth = bit, 1.0
-
-    def again(self, rows: Codes) -> None:
-        """Forget all answers to some questions."""
-        self.alive[rows] = self._first[rows]
-
-    def learn(self, told: _Told, ulps: int) -> None:
-        """Strike out laws that cannot have given these answers.
-
-        Raises:
-            _Impossible: None of a question's laws can.
-        """
-        if not len(told.row):
-            return
-        start = np.searchsorted(told.row, told.row)
-        turn = np.arange(len(told.row)) - start
-        for each in range(int(turn.max()) + 1):
-            self._strike(told, np.flatnonzero(turn == each), ulps)
-            if not self.alive.any(axis=1).all():
-                raise _Impossible
-
-    def _strike(self, told: _Told, some: Codes, ulps: int) -> None:
-        """Weigh one answer each of some questions."""
-        place, law = np.nonzero(self.alive[told.row[some]])
-        answer = some[place]
-        row = told.row[answer]
-        bit, sensitivity = self._claim.law(
-            self._counts[row, law], self._b[row], told.constant[answer], self._records,
-            told.epsilon[answer],
-        )  # fmt: skip
-        noise, scale = self._claim.noise, sensitivity / told.epsilon[answer]
-        assert doubles.tells(noise)
-        possible = doubles.reachable(noise, told.value[answer], bit, scale, ulps)
-        exact = possible & (sensitivity == 0)
-        self.exact[row[exact]] = True
-        if exact.any():  # what is exact is no noise, but for a chance of 2^-52
-            possible &= ~self.exact[row] | exact
-        self.alive[row[~possible], law[~possible]] = False
-
-    def scale(self, told: _Told) -> float:
-        """Return how wide the noise of the first answer is at most."""
-        counts = self._counts[told.row[0]]
-        first = (np.full(counts.shape, each[0]) for each in (told.constant, told.epsilon))
-        b, (constant, epsilon) = np.full_like(counts, self._b[told.row[0]]), first
-        wide = self._claim.law(counts, b, constant, self._records, epsilon)[1]
-        return float(wide.max() / told.epsilon[0])
-
-    def noisy(self, constant: Flags) -> Codes:
-        """Return the questions whose answers may have noise."""
-        trivial = constant | (self._b < 0) | (self._b >= self._records)
-        return np.flatnonzero(~trivial | (self._claim.offset > 0))
-
-    @property
-    def laws(self) -> int:
-        """How many laws an answer can follow."""
-        return len(self._counts[0])
-
-    @property
-    def settled(self) -> Flags:
-        """For each question, whether all laws left mean the same."""
-        low = np.where(self.alive, self._meant, 2).min(axis=1)
-        high = np.where(self.alive, self._meant, 0).max(axis=1)
-        same: Flags = low == high
-        return same
-
-    def clean(self) -> Floats:
-        """Return what each question was settled to."""
-        clean: Floats = np.where(self.alive, self._meant, 0).max(axis=1) * self._worth
-        return clean
-
-
 class _Reader:
     """Asks until doubles settle what was asked, after making sure that they can be believed."""
 
@@ -281,10 +166,10 @@ class _Reader:
 
         Raises:
             Undecided: A question is not settled after as many answers as it may have.
-            _Impossible: A double can come from no law.
+            Impossible: A double can come from no law.
             _Useless: Doubles tell nothing here.
         """
-        questions = _Questions(self._facts, self._clean, batch)
+        questions = Questions(self._facts, self._clean, batch)
         self._looked.outcomes = questions.laws
         asked = np.zeros(batch.questions, np.int64)
         if not self._believed:
@@ -304,7 +189,7 @@ class _Reader:
         self._looked.settled += int(np.count_nonzero(~questions.exact))
         return Answers(np.repeat(questions.clean(), batch.repeats), batch.repeats, self._epsilon)
 
-    def _ask(self, batch: QueryBatch, rows: Codes, each: int) -> Attack[_Told]:
+    def _ask(self, batch: QueryBatch, rows: Codes, each: int) -> Attack[Told]:
         """Ask some questions for so many answers each."""
         part = batch.some(rows) if len(rows) < batch.questions else batch
         risk = self._care.risk
@@ -318,12 +203,12 @@ class _Reader:
         epsilon = np.broadcast_to(np.asarray(answers.epsilon, np.float64), part.threshold.shape)
         constant = self._constants.among(part)
         self._epsilon = min(self._epsilon or math.inf, float(epsilon.min()))
-        return _Told(
+        return Told(
             np.repeat(rows, each), answers.values, np.repeat(epsilon, drawn),
             np.repeat(constant, drawn),
         )  # fmt: skip
 
-    def _doubt(self, batch: QueryBatch, questions: _Questions, asked: Codes) -> Attack[None]:
+    def _doubt(self, batch: QueryBatch, questions: Questions, asked: Codes) -> Attack[None]:
         """Ask a few questions until it is sure that noise is drawn so, and no chance."""
         rows = questions.noisy(self._constants.among(batch))
         if self._facts.claim.reads_exactly and len(rows):
@@ -336,7 +221,7 @@ class _Reader:
         if not len(rows):
             return
         rows = rows[: 1 if questions.laws > _MOST_LAWS else _FEW]
-        told: _Told | None = None
+        told: Told | None = None
         wanted, law, most = self._care.nats(1), self._facts.claim.noise, self._care.most_repeats
         assert doubles.tells(law)
         while True:
@@ -347,35 +232,46 @@ class _Reader:
             more = yield from self._ask(batch, rows, each)
             asked[rows] += each
             told = more if told is None else told.and_then(more)
-            scale = questions.scale(told)
             while not self._possible(questions, rows, told):
                 if not _widened(self._looked):
-                    raise _Impossible
+                    raise Impossible
                 wanted = self._care.nats(1)
-            if doubles.settled_share(law, scale, self._looked.ulps) * most < 1:
+            if doubles.settled_share(law, questions.scales(told)[1], self._looked.ulps) * most < 1:
                 raise _Useless("the noise is so wide that adding 1 changes next to none of them")
-            if self._nats(questions, told, scale) >= wanted:
+            if self._nats(questions, told, wanted) >= wanted:
                 self._believed = True
                 return
 
-    def _possible(self, questions: _Questions, rows: Codes, told: _Told) -> bool:
+    def _possible(self, questions: Questions, rows: Codes, told: Told) -> bool:
         """Judge all answers kept, with as much allowed for as now is."""
         questions.again(rows)
         try:
             questions.learn(told, self._looked.ulps)
-        except _Impossible:
+        except Impossible:
             return False
         return True
 
-    def _nats(self, questions: _Questions, told: _Told, scale: float) -> float:
-        """Bound how surely these possible doubles are no chance: a question's laws, each."""
-        law = self._facts.claim.noise
+    def _nats(self, questions: Questions, told: Told, wanted: float) -> float:
+        """Bound how surely these possible doubles are no chance: a question's laws, each.
+
+        Raises:
+            _Useless: Other noise gives such doubles so often that it would take too long.
+        """
+        law, nats, rows = self._facts.claim.noise, 0.0, np.unique(told.row).tolist()
         assert doubles.tells(law)
-        single, _ = doubles.shares(law, scale, self._looked.ulps)
-        nats = 0.0
-        for row in np.unique(told.row).tolist():
+        least = math.inf
+        for row in rows:
+            by_chance = max(
+                doubles.chance(law, scale, bit, self._looked.ulps)
+                for scale in questions.scales(told)
+                for bit in questions.bits(row)
+            )
             different = len(np.unique(told.value[told.row == row]))
-            nats += max(0.0, -different * math.log(single) - math.log(questions.laws))
+            each, laws = max(-math.log(by_chance), 1e-9), math.log(questions.laws)
+            nats += max(0.0, different * each - laws)
+            least = min(least, (wanted / len(rows) + laws) / each)
+        if least > _MOST_DOUBTS:
+            raise _Useless("at this loss, noise drawn otherwise gives such doubles about as often")
         return nats
 
     def _undecided(self) -> Undecided:

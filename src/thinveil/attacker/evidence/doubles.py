@@ -100,27 +100,26 @@ def _moved(x: Floats, doubles: int) -> Floats:
     return moved
 
 
-@lru_cache(maxsize=64)
-def shares(law: Drawn, scale: float, ulps: int) -> tuple[float, float]:
-    """Bound which share of doubles are reachable that are not drawn so: from one bit, from any.
+@lru_cache(maxsize=256)
+def chance(law: Drawn, scale: float, bit: int, ulps: int) -> float:
+    """Bound how likely a double is reachable from its true bit that is not drawn so.
 
     Measured at this scale, with values of the law that have nothing to do with our way of drawing
-    it, as they are and put on grids of several widths, as safe samplers do; the largest counts,
-    with four standard errors added.
+    it, as they are and put on grids of several widths, as safe samplers do; the largest share
+    counts, with four standard errors added. It is 1 where noise is so narrow that every double
+    next to the bit can come out.
     """
     place = np.arange(1.0, _TRIED + 1)
     u: Floats = (place * math.sqrt(5.0)) % 1.0
     shift: Floats = (place * math.sqrt(2.0)) % 1.0
     with np.errstate(over="ignore"):
-        values = np.clip((0.37 + law.quantile(u, scale)) * (1 + shift * 2.0**-40), -_HUGE, _HUGE)
-    single = either = 0.0
+        values = np.clip(bit + law.quantile(u, scale) * (1 + shift * 2.0**-40), -_HUGE, _HUGE)
+    largest = 0.0
     for grid in _GRIDS:
         width = 0.0 if grid is None else math.ldexp(1.0, math.frexp(scale)[1] - grid)
         on_grid = np.rint(values / width) * width if width else values
-        zero, one = settled(law, on_grid, scale, ulps)
-        single = max(single, _bound(zero), _bound(one))
-        either = max(either, _bound(zero | one))
-    return single, either
+        largest = max(largest, _bound(reachable(law, on_grid, float(bit), scale, ulps)))
+    return largest
 
 
 def _bound(hits: Flags) -> float:
