@@ -1,5 +1,6 @@
 """Trials of membership that score: never silent, guesses by likelihood, power, true reasons."""
 
+import json
 import math
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,11 +16,12 @@ from thinveil.auditing.attempt import curator_of, hashed, trial_of
 from thinveil.auditing.driver import Run
 from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total, first_loss, most_answers
 from thinveil.curator.neighbours import Neighbour
-from thinveil.errors import UsageError
+from thinveil.errors import RecordError, UsageError
 from thinveil.language.claims import Claim, KLocal, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.report.charts.membership import trade_off
 from thinveil.report.html import page
+from thinveil.verdicts.record import read_run
 from thinveil.verdicts.trials import coins, membership_trials, possible_targets
 from worlds import sure, sweep
 
@@ -316,3 +318,13 @@ def test_a_double_that_one_world_alone_can_give_settles_a_trial():
     assert trial(DATA, mechanism="idp-noisy", channel="doubles", trials=30).queries_a_trial < 4
     with pytest.raises(UsageError, match="--channel doubles"):
         trial(DATA, mechanism="idp-binary", channel="doubles", trials=30)
+
+
+def test_a_result_of_trials_without_scores_is_one_clear_error(tmp_path):
+    plain = audit(DATA, attack="membership", trials=12).to_plain()
+    for name in ("guesses", "curve", "most_repeats"):
+        del plain["membership"][name]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(plain))
+    with pytest.raises(RecordError, match=r"membership.guesses is missing.*run the audit again"):
+        read_run(path)
