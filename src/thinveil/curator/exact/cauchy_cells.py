@@ -6,11 +6,12 @@ is a whole number that hangs on the data, g is a power of two that hangs on the 
 
 Why so. The scale itself tells of the data, so it must not be rounded either: a step of doubles is
 2^-52 and more of S, which for a small loss is far above the factor exp(epsilon / 6) by which
-neighbours may differ. Here s is never a rounded number. The law of y is that of Nissim,
-Raskhodnikova and Smith (2007, with gamma = 2): epsilon-differentially private with delta 0, for
-every d and the very epsilon that is charged. Rounding y to a grid that does not
-hang on the data is post-processing. So rounding adds nothing to epsilon and nothing to delta, and
-nothing is charged for it. The same holds for the limits of a double, to which answers are cut.
+neighbours may differ. Here s is never a rounded number. On neighbouring tables d differs by at most
+1, so y has the law of Nissim, Raskhodnikova and Smith (2007, with gamma = 2): it is
+epsilon-differentially private with delta 0, at the very epsilon that is charged. Rounding y to a
+grid that does not hang on the data is post-processing. So rounding adds nothing to epsilon and
+nothing to delta, and nothing is charged for it. The same holds for the limits of a double, to
+which answers are cut.
 
 How. X = V1 / V2 for a point (V1, V2) that is uniform in the half disc: a ratio of uniforms, with no
 tangent taken. Points come as random bits, the first 63 of each coordinate at once. Doubles with a
@@ -86,7 +87,8 @@ class Fade:
 
     def scale(self) -> tuple[Floats, Floats]:
         """Return s as doubles, and by which share of it they may be off."""
-        x = self.epsilon / CAUCHY * np.maximum(self.far, 0)
+        with np.errstate(over="ignore"):
+            x = self.epsilon / CAUCHY * np.maximum(self.far, 0)
         fade = np.where(self.far < 0, 0.0, self.size * np.exp(-x))
         share: Floats = (np.minimum(x, 2.0**40) + 4) * 2.0**-50
         return CAUCHY * (fade + self.offset) / self.epsilon, share
