@@ -62,7 +62,7 @@ def test_a_control_keeps_them_and_the_sentence_says_what_would_have_shown():
     assert share == pytest.approx(0.056, abs=1e-3)
     said = found.sentence()
     assert "none came back exactly, which shows no bound above 0 at 99.9 % confidence" in said
-    assert "If each came back with a probability of 5.6 %, they would have shown one" in said
+    assert "a probability of 5.6 %, which takes a loss of at least 24.8, they would have" in said
     assert "40 runs named no value: 32 answers to one question" in said
     few = canaries(DATA, mechanism="dp-laplace", canaries=2, values=2, most_repeats=4)
     assert few.seen_share is None

@@ -68,8 +68,8 @@ class Canaries(Plain):
     """
 
     DERIVED: ClassVar = (
-        "share", "interval", "epsilon_at_least", "ceiling", "seen_share", "seen_chance",
-        "baseline_share", "interrupted", "sentence",
+        "share", "interval", "epsilon_at_least", "ceiling", "seen_share", "seen_loss",
+        "seen_chance", "baseline_share", "interrupted", "sentence",
     )  # fmt: skip
 
     planted: int
@@ -137,6 +137,15 @@ class Canaries(Plain):
         of = (self.planted, self.values, self.confidence, SEEN)
         least = seen_share(*of, delta=self.delta_claimed)
         return None if least == math.inf else least
+
+    @property
+    def seen_loss(self) -> float | None:
+        """The loss that it takes at least to bring back such a share."""
+        share = self.seen_share
+        if share is None or not self.delta_claimed < share < 1:
+            return None
+        odds = (share - self.delta_claimed) / (1 - share)
+        return max(0.0, math.log(self.values - 1) + math.log(odds))
 
     @property
     def seen_chance(self) -> float:

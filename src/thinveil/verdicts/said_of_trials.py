@@ -18,6 +18,7 @@ HOW_DRAWN: Final = (
     "differential privacy guards against, not a typical one."
 )
 """How targets and worlds of trials are drawn."""
+_DP: Final = "differential privacy"
 SIMULATED: Final = (
     "The trials were run on the auditor's machine, by the mechanism's description and the table "
     "given as truth: the target itself was not asked."
@@ -47,9 +48,10 @@ def _shown(trial: Trial) -> str:
         )
     said = f" (the most that {tried} can show)" if bound >= trial.ceiling - 1e-9 else ""
     delta = f" with a delta of {spelled(trial.delta_claimed)}" if trial.delta_claimed else ""
+    sense = "" if trial.sense == _DP and claimed is not None else f"in the sense of {_DP} "
     return (
-        f"{claim}; in the sense of differential privacy it is at least {bound:.2f}{delta}, at "
-        f"{sure} confidence{said}: {_guessed(trial)}."
+        f"{claim}; {sense}it is at least {bound:.2f}{delta}, at {sure} confidence{said}: "
+        f"{_guessed(trial)}."
     )
 
 
@@ -139,7 +141,7 @@ def trials_note(trial: Trial) -> str:
     ]
     if trial.queries and not trial.epsilon_at_least:
         parts.append(power(trial))
-    if trial.epsilon_claimed is not None and trial.sense != "differential privacy":
+    if trial.epsilon_claimed is not None and trial.sense != _DP:
         parts.append(
             f"This does not refute the claim: {trial.sense} promises less than "
             "differential privacy does"
@@ -208,10 +210,11 @@ def canaries(found: Canaries) -> str:
 def _canary_power(found: Canaries) -> str:
     if found.seen_share is None:
         return "So few can show none, whatever is given away."
-    share = f"{100 * found.seen_share:.2g} %"
+    share, loss = f"{100 * found.seen_share:.2g} %", found.seen_loss
+    takes = "" if loss is None else f", which takes a loss of at least {short(loss)}"
     return (
-        f"If each came back with a probability of {share}, they would have shown one with a "
-        f"probability of {100 * found.seen_chance:.0f} %."
+        f"If each came back with a probability of {share}{takes}, they would have shown one with "
+        f"a probability of {100 * found.seen_chance:.0f} %."
     )
 
 
