@@ -22,7 +22,7 @@ from thinveil.report.html import page
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts.judging.divergence import cells_of, delta_of, gamma_tails, largest_loss_of
 from thinveil.verdicts.judging.pairs import Pair, World, pairs_of
-from thinveil.verdicts.judging.possible import Delta, Possible, chance, possible, up
+from thinveil.verdicts.judging.possible import Delta, Possible, chance, down, possible, up
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.typed import from_json
 
@@ -388,7 +388,10 @@ def test_textbook_noise_keeps_its_promise_by_law_alone():
 
 
 def test_figures_never_say_more_than_is_so():
-    assert Delta(3.0, 0.94999, 0.9512).figure() == "at least 0.949"
+    assert Delta(3.0, 0.94999, 0.9512).figure() == "at least 0.9499"
+    assert [down(each) for each in (0.89991, 0.89996, 0.9, 2e-20, 0.0)] == [
+        "0.8999", "0.8999", "0.9", "2e-20", "0",
+    ]  # fmt: skip
     assert Delta(3.0, 0.9462, 0.9463).figure() == "0.946"
     assert Delta(3.0, 1 - 1e-9, 1.0).figure() == "above 0.999"
     assert Delta(0.0, 0.0, 1.0).figure() == "at least 0"

@@ -275,7 +275,12 @@ class _Reader:
         return nats
 
     def _undecided(self) -> Undecided:
+        claim = self._facts.claim
+        assert doubles.tells(claim.noise)
+        wide = (1 + claim.offset) * float(claim.noise.widen(self._epsilon)) / self._epsilon
+        alone = doubles.settled_share(claim.noise, wide, self._looked.ulps)
         return Undecided(
-            f"no usable difference was found: the doubles of {self._care.most_repeats:,} answers "
-            "to one question do not settle it (--most-repeats allows more)"
+            f"the doubles of {self._care.most_repeats:,} answers to one question do not settle it "
+            f"(--most-repeats allows more); one answer alone tells 0 from 1 in "
+            f"about {100 * alone:.0f} % of cases"
         )

@@ -235,7 +235,7 @@ def comparison(compared: Comparison) -> str:
     if calm:
         said = f"{many(len(calm), 'control')} stayed at the baseline"
         tried = [one for each in calm for one in each.tried]
-        silent = all(one.trial or one.ended == "undecided" for one in tried)
+        silent = all(one.trial or one.reason.startswith(SILENT) for one in tried)
         shown = dict.fromkeys(said_of_trials.power_of(one.trial) for one in tried if one.trial)
         parts += [f"{said}{_null(compared) if silent else ''}.", *shown]
     parts += [

@@ -91,11 +91,13 @@ def undecided(care: Care, nats: float | None = None) -> Undecided:
 
     A decision needed so many nats; else those of the last one that had its share.
     """
-    wanted = care.nats(0) if nats is None else nats
+    wanted, most = care.nats(0) if nats is None else nats, care.most_repeats
+    answers = (
+        "1 answer to one question does" if most == 1 else f"{most:,} answers to one question do"
+    )
     return Undecided(
-        f"no usable difference was found: {care.most_repeats:,} answers to one question do not "
-        f"tell what it asks at the wanted error of {care.error:g} (--most-repeats allows more); "
-        f"{power(care.most_repeats, wanted)}"
+        f"no usable difference was found: {answers} not tell what it asks at the wanted error of "
+        f"{care.error:g} (--most-repeats allows more); {power(most, wanted)}"
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from thinveil.report.charts import pictures
-from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
-from thinveil.verdicts.judging.possible import Possible, chance, up
+from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.judging.possible import Possible, down, up
 from thinveil.verdicts.phrases import many, short
 
 _FEW = 8  # points that are said in words and in the table
@@ -14,7 +15,7 @@ def picture(possible: Possible) -> Picture:
     """Draw the curve of delta, as far as the law decides it."""
     several = many(possible.answers, "answer")
     points = possible.curve[:: max(len(possible.curve) // _FEW, 1)]
-    rows = [(short(each.epsilon), chance(each.low), up(each.high)) for each in points]
+    rows = [(short(each.epsilon), down(each.low), up(each.high)) for each in points]
     table = Table(
         f"delta(epsilon) of {several} to one question, by the law of the mechanism",
         ("epsilon", "delta at least", "delta at most"),
@@ -36,6 +37,16 @@ def picture(possible: Possible) -> Picture:
         table,
         (Key("line", "red" if possible.pure is None else "blue", f"delta of {several}"),),
         "Computed, not measured: in closed form, or on a grid with both ends proved.",
+    )
+
+
+def table(compared: Comparison) -> Table:
+    """Return what the laws of several mechanisms say, a row each."""
+    told = ((each.mechanism, each.possible) for each in compared.lines)
+    return Table(
+        "By their laws alone: answers to one question, on two tables that differ in one record",
+        ("Mechanism", "What holds"),
+        [(Named(name), law.brief()) for name, law in told if law is not None],
     )
 
 

@@ -16,7 +16,16 @@ from thinveil.report.charts import (
     staircase,
 )
 from thinveil.report.html import markup, prose, sections, summary
-from thinveil.report.html.markup import Html, code, figure_of, joined, left_out, paragraph, tag
+from thinveil.report.html.markup import (
+    Html,
+    code,
+    figure_of,
+    joined,
+    left_out,
+    paragraph,
+    table_of,
+    tag,
+)
 from thinveil.report.html.masking import View, shown
 from thinveil.report.html.sections import section
 from thinveil.verdicts import sentences
@@ -122,7 +131,7 @@ def _parts(view: View) -> list[tuple[str, str, Html]]:
 def _law(run: Record) -> Html:
     if run.possible is None:
         return left_out("The law's own verdict", "The file was written without it.")
-    return joined(paragraph(run.possible.sentence()), figure_of(law_curve.picture(run.possible)))
+    return figure_of(law_curve.picture(run.possible))
 
 
 def _answers(view: View) -> Html:
@@ -197,7 +206,9 @@ def _trials(run: Record) -> Html:
 def _mechanisms(compared: Comparison | None) -> list[Html]:
     parts = [_stopped(sentences.comparison_stopped(compared) if compared else "")]
     if compared and any(each.tried for each in compared.lines):
-        return [*parts, figure_of(mechanisms.compared(compared))]
+        laws = law_curve.table(compared)
+        drawn = figure_of(mechanisms.compared(compared))
+        return [*parts, table_of(laws) if laws.rows else Html(), drawn]
     adds = (code(_COMPARE), " and ", code(_ADDED), " add it.")
     return [*parts, left_out("Mechanisms compared", "No comparison was given.", *adds)]
 

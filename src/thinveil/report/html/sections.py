@@ -227,7 +227,7 @@ def what_would_change(view: View) -> Html:
         lines = [
             "A larger loss for each answer, or more answers to one question: differential privacy "
             "protects less as the loss grows, and says so.",
-            "A better attack. No usable difference was found; that there is none was not shown.",
+            "A better attack: what was not seen here may still be there.",
             "Noise that is not drawn as the mechanism says.",
         ]
     elif claim.textbook:

@@ -54,7 +54,8 @@ def verdict(view: View) -> Html:
         tag("div", tag("dt", name), tag("dd", figure, class_="figure"), tag("dd", said))
         for name, figure, said in rows
     ]
-    said = [paragraph(view.verdict, class_="verdict")]
+    law = [] if run.possible is None else [paragraph(run.possible.sentence(), class_="law")]
+    said = [*law, paragraph(view.verdict, class_="verdict")]
     if trial and not view.only_trials:
         said.append(paragraph(upper(for_readers(trial.sentence())), class_="verdict second"))
     if run.doubts:

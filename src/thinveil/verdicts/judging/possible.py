@@ -53,8 +53,7 @@ class Delta:
         """Write delta: three digits where both ends agree in them, else the lower end."""
         if f"{self.low:.3g}" == f"{self.high:.3g}":
             return chance(self.low)
-        digits = 3 if self.low >= 0.1 else 2 - math.floor(math.log10(self.low or 1.0))
-        return f"at least {spelled(math.floor(self.low * 10.0**digits) / 10.0**digits)}"
+        return f"at least {down(self.low)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +168,14 @@ def up(number: float) -> str:
     near = float(f"{number:.4g}")
     if number and near < number * (1 - 1e-9):
         near = float(f"{number + 10.0 ** (math.floor(math.log10(number)) - 3) / 2:.4g}")
+    return spelled(near)
+
+
+def down(number: float) -> str:
+    """Write a number with up to four digits, rather too small than too large."""
+    near = float(f"{number:.4g}")
+    if number and near > number * (1 + 1e-9):
+        near = float(f"{number - 10.0 ** (math.floor(math.log10(number)) - 3) / 2:.4g}")
     return spelled(near)
 
 
