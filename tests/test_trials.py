@@ -15,6 +15,7 @@ from thinveil.attacker.scored import SURE, best_threshold
 from thinveil.auditing.attempt import curator_of, hashed, trial_of
 from thinveil.auditing.driver import Run
 from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total, first_loss, most_answers
+from thinveil.commands.main import run
 from thinveil.curator.neighbours import Neighbour
 from thinveil.errors import RecordError, UsageError
 from thinveil.language.claims import Claim, KLocal, claim_named
@@ -290,6 +291,18 @@ def test_the_trade_off_is_drawn_with_its_band():
     assert (line[0], line[-1]) == ({"fpr": 0.0, "tpr": 0.0}, {"fpr": 1.0, "tpr": 1.0})
     idle = trial(DATA, mechanism="dp-laplace", trials=60, most_repeats=16)
     assert "No threshold on the scores shows a difference" in trade_off(sure(idle.curve)).title
+
+
+def test_the_terminal_counts_guesses_and_promises_no_decision(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    how = ["--mechanism", "dp-laplace", "--most-repeats", "16", "--trials", "12"]
+    assert run(["audit", "--attack", "membership", *how]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "of 12 (asking nothing: half of them)" in shown
+    assert "answers a trial │ 16.0" in shown
+    assert "wrong decision" not in shown
+    assert "trials of up to" not in shown
 
 
 def test_a_capped_run_still_has_its_trials():

@@ -69,7 +69,7 @@ def _figures(verdict: Verdict) -> Table:
     rows = [
         ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
         ("which is", facts.claim.describe()),
-        ("attack, strategy", f"{verdict.options.attack}, {verdict.strategy}"),
+        ("attack, strategy", f"{verdict.options.attack}, {_strategy(verdict)}"),
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed) + delta),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers asked for", f"{meter.queries:,}"),
@@ -96,6 +96,10 @@ def _figures(verdict: Verdict) -> Table:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
+
+
+def _strategy(verdict: Verdict) -> str:
+    return "by likelihood" if verdict.options.trials_only else verdict.strategy
 
 
 def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
@@ -170,6 +174,10 @@ def _network(verdict: Verdict) -> list[tuple[str, str]]:
 
 def _errors(verdict: Verdict) -> list[tuple[str, str]]:
     """Say how sure the result is, and how often questions were repeated for it."""
+    trial = verdict.membership
+    if verdict.options.trials_only and trial is not None:  # guesses, and counted as such
+        right = f"{trial.guessed_right:,} of {trial.trials:,} (asking nothing: half of them)"
+        return [("guesses right", right), ("answers a trial", f"{trial.queries_a_trial:,.1f}")]
     chance = f"at most {verdict.error_probability:.2g}"
     if verdict.facts.claim.reads_exactly and verdict.strategy != "posterior":
         return [("chance of a misread answer", chance)]
