@@ -347,8 +347,9 @@ def test_the_table_of_the_page_is_measured():
         (shown,) = re.findall(rf"^\| `{line.mechanism}` \|(.*)\|$", DOCS, re.MULTILINE)
         for cell, each in zip(shown.split("|"), line.tried, strict=True):
             assert f"{each.queries:,} answers" in cell
-            assert ("no usable difference found" in cell) is line.claim.control
-            assert line.claim.control or f"{each.recovered:,} of {each.of:,}" in cell
+            silent = line.claim.control and each.task != "membership"  # trials always guess
+            assert ("no usable difference found" in cell) is silent
+            assert silent or f"{each.recovered:,} of {each.of:,}" in cell
 
 
 @pytest.mark.docs
