@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 FIRST: Final = 64
 """Answers that doubles are first judged by: other Laplace noise passes by (2 x 0.36^16)^4."""
 _FEW: Final = 4  # questions that these are shared over
-_SINGLY: Final = 3  # times that a question is asked for one answer, before it is asked for more
+_SINGLY: Final = 1.5  # answers come singly until so many should have settled (measured: 1 to 2)
 _MOST_DOUBTS: Final = 512  # answers to a question that are worth being sure of how noise is drawn
 _MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question only is judged
 
@@ -159,6 +159,7 @@ class _Reader:
         self._facts, self._clean, self._care, self._looked = facts, clean, care, looked
         self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
         self._believed = False
+        self._share = 1.0  # of answers that settle a question, about
         self._epsilon = 0.0  # the smallest loss of an answer so far
 
     def read(self, batch: QueryBatch) -> Attack[Answers]:
@@ -175,16 +176,15 @@ class _Reader:
         if not self._believed:
             yield from self._doubt(batch, questions, asked)
         left = np.flatnonzero((asked == 0) | ~questions.settled)
-        rounds = 0
         while len(left):
-            if (asked[left] >= self._care.most_repeats).any():
+            had = int(asked[left].max())
+            if had >= self._care.most_repeats:
                 raise self._undecided()
-            more = 1 if rounds < _SINGLY else 2 ** min(rounds - _SINGLY + 1, 10)
-            more = min(more, self._care.most_repeats - int(asked[left].max()))
+            more = 1 if had * self._share < _SINGLY else had // 2 + 1
+            more = min(more, self._care.most_repeats - had)
             questions.learn((yield from self._ask(batch, left, more)), self._looked.ulps)
             asked[left] += more
             left = left[~questions.settled[left]]
-            rounds += 1
         self._looked.used = True
         self._looked.settled += int(np.count_nonzero(~questions.exact))
         return Answers(np.repeat(questions.clean(), batch.repeats), batch.repeats, self._epsilon)
@@ -236,7 +236,8 @@ class _Reader:
                 if not _widened(self._looked):
                     raise Impossible
                 wanted = self._care.nats(1)
-            if doubles.settled_share(law, questions.scales(told)[1], self._looked.ulps) * most < 1:
+            self._share = doubles.settled_share(law, questions.scales(told)[1], self._looked.ulps)
+            if self._share * most < 1:
                 raise _Useless("the noise is so wide that adding 1 changes next to none of them")
             if self._nats(questions, told, wanted) >= wanted:
                 self._believed = True

@@ -187,7 +187,7 @@ class Claim:
 
     @property
     def hides_direction(self) -> bool:
-        """Whether counts far above and far below a threshold look alike (erratum 12)."""
+        """Whether counts far above and far below a threshold look alike, by values (erratum 12)."""
         return self.leaks and self.offset > 0
 
     @property
