@@ -1,6 +1,8 @@
 """Sums of privacy losses: both ends against closed forms, sums over all outcomes, simulation."""
 
 import math
+from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -22,6 +24,12 @@ from thinveil.attacker.evidence.privacy_loss import (
     step_for,
     summed,
 )  # fmt: skip
+from thinveil.attacker.evidence.sequential import Tally
+from thinveil.attacker.terms import BELOW
+from thinveil.errors import Undecided
+from thinveil.language.claims import claim_named
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers, batch_of
 
 
 def finite(p, q):
@@ -162,6 +170,26 @@ def test_a_null_result_states_its_power():
     assert "would have been seen with probability 90 %" in said
     figure = float(said.split("a loss of ")[1].split()[0])
     assert seen_loss(48, round(care.nats(0), 3)) <= figure < 1.01 * seen_loss(48, 20.0) * 1.03
+
+
+@pytest.mark.parametrize("most", [20, 64])
+def test_the_attack_itself_sees_what_it_says_it_would(most):
+    """The sequential test on draws of the claimed noise, at the loss that a null result names."""
+    facts = PublicFacts(20, thinveil.people(20).schema, claim_named("dp-laplace"))
+    loss = seen_loss(most, round(Care(1e-6, most).nats(1), 3))
+    rng, tries, seen = np.random.default_rng(3), 300, 0
+    for _ in range(tries):
+        tally = Tally(facts, Care(1e-6, most))
+        tally.begin(np.ones(1, np.bool_))
+        with suppress(Undecided):
+            settled = False
+            while not settled:
+                repeats = np.asarray(tally.repeats())
+                values = rng.laplace(0, 1 / loss, int(repeats[0]))
+                batch = replace(batch_of([([{0: (0, 1)}], 5)]), repeats=repeats)
+                [settled], [zone] = tally.add(batch, Answers(values, repeats, loss))
+            seen += zone == BELOW
+    assert seen >= 0.9 * tries - 4 * math.sqrt(0.09 * tries)
 
 
 def test_the_verdict_of_an_undecided_run_states_it_too():

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import ClassVar
@@ -13,16 +14,20 @@ from rich.console import Console
 from scipy import stats
 
 import thinveil
-from thinveil.language.claims import Claim, KLocal, claim_named
+from thinveil.language.claims import Claim, Global, KLocal, claim_named
 from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace
-from thinveil.language.laws.additive import GRAIN, Additive
+from thinveil.language.laws.additive import GRAIN, Additive, rounded
 from thinveil.language.mechanisms import BUILT_IN
 from thinveil.language.mechanisms.claim import composed
 from thinveil.report.html import page
+from thinveil.report.text.comparison import show_comparison
 from thinveil.report.text.terminal import show_verdict
+from thinveil.verdicts.comparing.compare import compare
+from thinveil.verdicts.comparing.outcomes import Comparison
+from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.judging.divergence import cells_of, delta_of, gamma_tails, largest_loss_of
 from thinveil.verdicts.judging.pairs import Pair, World, pairs_of
-from thinveil.verdicts.judging.possible import Delta, Possible, chance, down, possible, up
+from thinveil.verdicts.judging.possible import Delta, Event, Possible, chance, down, possible, up
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.typed import from_json
 
@@ -387,6 +392,18 @@ def test_textbook_noise_keeps_its_promise_by_law_alone():
     assert "doubles" in drawn.brief()
 
 
+def test_figures_that_cannot_be_are_refused():
+    told = law_of(claim_named("idp"), 60, 1e-10)
+    for wrong in ({"answers": 0}, {"pure": -1.0}, {"curve": ()}, {"curve": (Delta(1.0, 0, 1),)}):
+        with pytest.raises(ValueError, match=r"possible|curve"):
+            replace(told, **wrong)
+    for low, high in ((-0.1, 0.5), (0.5, 0.4), (0.5, 1.1), (math.nan, 0.5)):
+        with pytest.raises(ValueError, match="two ends"):
+            Delta(1.0, low, high)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Event("an event", 1, 1.5, 0.0)
+
+
 def test_figures_never_say_more_than_is_so():
     assert Delta(3.0, 0.94999, 0.9512).figure() == "at least 0.9499"
     assert [down(each) for each in (0.89991, 0.89996, 0.9, 2e-20, 0.0)] == [
@@ -428,6 +445,48 @@ def test_an_undecided_run_is_about_all_its_answers():
     assert told is not None
     assert told.answers == 64
     assert told.pure == pytest.approx(64e-10)
+
+
+def test_a_comparison_has_a_line_for_each_law():
+    compared = compare(thinveil.people(20), Settings(mechanisms=("idp", "dp-laplace"), people=2))
+    told = {line.mechanism: line.possible for line in compared.lines}
+    assert told["idp"] == law_of(claim_named("idp"), 20, 1e-10)
+    assert told["dp-laplace"] == law_of(claim_named("dp-laplace"), 20, 1e-10, 4096)
+    again = from_json(Comparison, json.loads(json.dumps(compared.to_plain())))
+    assert again.lines[0].possible == told["idp"]
+    console = Console(record=True, width=200, file=io.StringIO())
+    show_comparison(console, compared)
+    text = console.export_text()
+    assert text.index("by its law alone") < text.index("asking nothing  ")
+    assert "no finite epsilon; 1 answer: delta 1 at every epsilon" in text
+
+
+@pytest.mark.parametrize("post", ["none", "integer"])
+@pytest.mark.parametrize("law", [Gaussian(1e-3), Cauchy(), Laplace()], ids=lambda law: law.name)
+def test_an_event_has_the_chances_it_says(law, post):
+    """Widths are told by how close answers are; chances are compared with draws."""
+    claim = Claim("mine", KLocal(1), law, offset=0.5, post=post)
+    event = law_of(claim, 60, 0.4, 1).event
+    what = re.fullmatch(
+        r"(?:the answer is|1 answers are) within (\S+) of 0(?: on average)?", event.what
+    )
+    assert what is not None
+    wide = float(what[1])
+    words = np.random.Philox(key=5).random_raw(200_000)
+    for size, said in ((0.5, event.one), (1.5, event.other)):
+        scale = size * float(law.widen(0.4)) / 0.4
+        drawn = rounded(law.draw(words, np.zeros(len(words)), scale), post)
+        assert float((np.abs(drawn) <= wide * 1.0005).mean()) == pytest.approx(said, abs=0.006)
+    assert event.one > event.other + 0.1
+
+
+def test_noise_that_is_nearly_private_is_not_called_leaking():
+    told = law_of(Claim("mine", Global(), Gaussian(1e-6), post="integer"), 60, 0.5, 1)
+    assert told.nearly
+    assert told.curve[0].high > 0
+    assert "no epsilon holds for certain" in told.sentence()
+    assert "No finite epsilon" not in told.sentence()
+    assert told.curve[1].high <= 1e-6  # at epsilon 0.5, as it claims
 
 
 def test_larger_groups_and_offsets_change_nothing_about_it():

@@ -244,15 +244,17 @@ class _Both:
 
     def _chances(self, edges: Floats) -> tuple[Floats, Floats]:
         """Return the chance of each part in the one world, and the difference to the other."""
+        if isinstance(self._law, Cauchy):  # arctan a - arctan b as one angle: nothing cancels
+            a, b, apart, _ = self._angles(edges)
+            inner = np.arctan2(np.diff(a), 1 + a[1:] * a[:-1])
+            ends = np.arctan2(1.0, np.array([-a[0], a[-1]]))
+            more = np.concatenate([[0.0], np.arctan2(apart, 1 + a * b), [0.0]])
+            return np.concatenate([ends[:1], inner, ends[1:]]) / np.pi, np.diff(more) / np.pi
         p, q = (
             _parts(self._law, edges - centre, 1 / scale)
             for scale, centre in zip(self._scales, (0.0, self._shift), strict=True)
         )
-        if not isinstance(self._law, Cauchy):
-            return p, p - q
-        a, b, apart, _ = self._angles(edges)
-        more = np.arctan2(apart, 1 + a * b) / np.pi  # arctan a - arctan b, as one angle
-        return p, np.diff(np.concatenate([[0.0], more, [0.0]]))
+        return p, p - q
 
     def cells(
         self,

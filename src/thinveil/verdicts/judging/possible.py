@@ -17,6 +17,7 @@ import numpy as np
 
 from thinveil.attacker.evidence.likelihood import Laws, exactness_error
 from thinveil.language.claims import Claim
+from thinveil.language.contracts import Law
 from thinveil.language.laws import Laplace
 from thinveil.language.queries import Floats
 from thinveil.verdicts.judging.divergence import cells_of, delta_of, gamma_tails, largest_loss_of
@@ -29,6 +30,7 @@ USUAL_EPSILON: Final = 3.0
 """Where delta is quoted if no epsilon holds for certain: e^3 is about 20 times as likely."""
 _FAR: Final = 10.0  # up to which epsilon the curve goes then
 _POINTS: Final = 20
+_BEYOND: Final = 50.0  # scales beyond which the wider law is likelier
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class Event:
     one: float
     other: float
 
+    def __post_init__(self) -> None:
+        if self.answers < 1 or not (0 <= self.one <= 1 and 0 <= self.other <= 1):
+            raise ValueError("an event has answers, and chances between 0 and 1")
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -48,6 +54,10 @@ class Delta:
     epsilon: float
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.epsilon < math.inf and 0 <= self.low <= self.high <= 1):
+            raise ValueError("a delta lies between two ends from 0 to 1, at a finite epsilon")
 
     def figure(self) -> str:
         """Write delta: three digits where both ends agree in them, else the lower end."""
@@ -72,6 +82,7 @@ class Possible:
         as_drawn: How likely noise in doubles hits an exact answer, which by law it never does.
         in_doubles: Whether the law keeps what is claimed, and what is drawn does not.
         protected: Whether the mechanism claims any protection.
+        leaks: Whether the scale of its noise gives counts away.
     """
 
     DERIVED: ClassVar = ("sentence",)
@@ -87,11 +98,24 @@ class Possible:
     as_drawn: float
     in_doubles: bool
     protected: bool
+    leaks: bool
+
+    def __post_init__(self) -> None:
+        losses = (self.epsilon_per_answer, self.pure_of_one, self.pure, self.as_drawn)
+        if self.answers < 1 or not all(each is None or 0 <= each < math.inf for each in losses):
+            raise ValueError("what is possible has answers, and losses from 0 on")
+        if not self.curve or self.curve[0].epsilon != 0:
+            raise ValueError("a curve of delta begins at epsilon 0")
 
     @property
     def holds(self) -> bool:
         """Whether some epsilon holds for certain."""
-        return self.certain and self.pure is not None
+        return self.certain and self.pure is not None and self.pure_of_one is not None
+
+    @property
+    def nearly(self) -> bool:
+        """Whether it promises no more than a small delta, as Gaussian noise does."""
+        return self.pure is None and self.protected and not self.leaks
 
     def at(self, epsilon: float) -> Delta:
         """Return the point of the curve at an epsilon, or the last one before it."""
@@ -99,7 +123,8 @@ class Possible:
 
     def sentence(self) -> str:
         """Say it in a few plain sentences."""
-        parts = [f"By its law alone: {self._certain() if self.holds else self._told()}"]
+        said = self._certain if self.holds else self._nearly if self.nearly else self._told
+        parts = [f"By its law alone: {said()}"]
         if self.in_doubles:
             parts.append(
                 "But it is drawn in doubles, and which doubles can come out hangs on the true "
@@ -115,6 +140,9 @@ class Possible:
         if self.pure is not None:
             drawn = ", but not as drawn in doubles" if self.in_doubles else ""
             return f"epsilon {up(self.pure)} for {several}{drawn}"
+        if self.nearly:
+            most = up(self.at(0.0).high)
+            return f"no epsilon for certain; {several}: delta at most {most} at epsilon 0"
         point = self.at(USUAL_EPSILON)
         return f"no finite epsilon; {several}: delta {point.figure()} at {self._where()}"
 
@@ -134,6 +162,12 @@ class Possible:
             together = "these"
         return f"{said}. At epsilon 0 the delta of {together} is at most {up(self.at(0.0).high)}."
 
+    def _nearly(self) -> str:
+        """Say how small delta is where no epsilon holds for certain, and none is claimed to."""
+        after = many(self.answers, "answer") + (" to one question" if self.answers > 1 else "")
+        quoted = (f"{up(self.at(each).high)} at epsilon {each:g}" for each in (0.0, USUAL_EPSILON))
+        return f"no epsilon holds for certain; after {after}, delta is at most {', '.join(quoted)}."
+
     def _told(self) -> str:
         """Say what tells two tables apart, and that no epsilon holds."""
         event = self.event
@@ -144,8 +178,7 @@ class Possible:
         )
         after = many(self.answers, "answer") + (" to one question" if self.answers > 1 else "")
         if not self.certain:
-            point = self.at(0.0)
-            return f"{said} After {after}, delta is {point.figure()} at epsilon 0."
+            return f"{said} After {after}, delta is {self.at(0.0).figure()} at epsilon 0."
         figure = self.at(USUAL_EPSILON).figure()
         return (
             f"{said} No finite epsilon holds: after {after}, delta is {figure} at {self._where()}."
@@ -228,6 +261,7 @@ def possible(
         as_drawn=exactness_error(claim, loss) if in_doubles and loss is not None else 0.0,
         in_doubles=claim.textbook,
         protected=claim.protected,
+        leaks=claim.leaks,
     )
 
 
@@ -258,7 +292,27 @@ def _event(pair: Pair, answers: int) -> Event:
         below = 1 - float(law.tail(0.5, 1 / one.scale))
         what = {"none": "below 1/2", "integer": "at most 0", "binary": "0"}[pair.post]
         return Event(f"the answer is {what}", 1, below, 1 - below)
+    if not pair.shifted and not law.silent and pair.post != "binary":
+        return _closer(pair, law)
     cells = cells_of(pair)
     likelier = cells.d > 0
     told = (float(each[likelier].sum()) for each in (cells.p, cells.q))
     return Event("the answer is likelier by the one law than by the other", 1, *told)
+
+
+def _closer(pair: Pair, law: Law) -> Event:
+    """Return that an answer is close to the true bit, up to where both laws are equally likely."""
+    scales = pair.one.scale, pair.other.scale
+    low, high = 0.0, _BEYOND * scales[1]
+    bit, post = np.array([pair.one.bit]), pair.post
+    while high - low > 1e-3 * high:
+        middle = np.array([(low + high) / 2])
+        if post == "integer":
+            middle = np.floor(middle)
+        far = (law.loglik(middle + bit, bit, np.array([1 / each]), post, False) for each in scales)
+        one, other = (float(each[0]) for each in far)
+        low, high = ((low + high) / 2, high) if one > other else (low, (low + high) / 2)
+    edge = math.floor(low) + 0.5 if post == "integer" else low
+    near = (1 - 2 * float(law.tail(edge, 1 / each)) for each in scales)
+    within = math.floor(low) if post == "integer" else low
+    return Event(f"the answer is within {size(within)} of {int(pair.one.bit)}", 1, *near)
