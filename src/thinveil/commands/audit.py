@@ -116,6 +116,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
       thinveil audit http://127.0.0.1:8321 --truth people.csv
       thinveil audit people.csv --report people.html
       thinveil audit people.csv --attack membership --trials 2000
+      thinveil audit people.csv --canaries 40
       thinveil audit people.csv --attack attribute --known age=44 --known job=nurse
       thinveil audit people.csv --attack column --column salary --precision salary=1000
     """
