@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
@@ -24,15 +25,18 @@ from thinveil.attacker.terms import Attack
 from thinveil.auditing.driver import run
 from thinveil.auditing.http import HttpTarget
 from thinveil.auditing.schedule import Fixed
+from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
 from thinveil.errors import UsageError
 from thinveil.language.claims import Claim, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import LAWS, Cauchy, DiscreteLaplace, Gaussian, Laplace
 from thinveil.language.policies import Policies
-from thinveil.language.queries import Floats, QueryBatch, batch_of
+from thinveil.language.queries import Codes, Floats, Loss, QueryBatch, batch_of
 from thinveil.language.schema import Categories, Grid, Schema
+from thinveil.report.html import page as report
 from thinveil.verdicts.names import KINDS, LINES, ClaimRecord
+from thinveil.verdicts.record import read_run
 from thinveil.verdicts.verdict import Verdict
 from worlds import sure, sweep
 
@@ -359,6 +363,54 @@ def test_noise_so_wide_that_it_swallows_the_bit_is_not_believed():
     verdict = audited(mechanism="dp-textbook", epsilon_per_query="1e-20", most_repeats=128)
     assert verdict.run.ending == "undecided"
     assert "adding 1 changes next to none" in sure(verdict.channel).why
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """A sensitivity of a plug-in: a law of its own, since it grows with the count."""
+
+    def at(self, count: Codes, threshold: Codes, records: int, epsilon: Loss) -> Floats:
+        sizes: Floats = (1 + count // 3).astype(np.float64)
+        return sizes
+
+    def breakpoints(self, threshold: Codes, records: int) -> Codes:
+        every = np.broadcast_to(np.arange(records), (len(threshold), records))
+        return np.concatenate([every, threshold[:, None]], axis=1)
+
+
+def test_a_mechanism_of_a_plug_in_is_read_by_our_laws():
+    claim = Claim("uneven", Uneven(), Laplace(), "unbounded")
+    assert claim.leaks
+    few = thinveil.people(6)
+    verdict = thinveil.audit(Curator(few, claim), truth=few, channel="doubles")
+    assert sure(verdict.score).exact
+    assert sure(verdict.channel).outcomes > 4
+
+
+def test_the_report_and_the_terminal_say_how_it_was(capsys, tmp_path):
+    table, result = str(tmp_path / "six.csv"), tmp_path / "six.json"
+    assert command(["people", "--records", "6", "--output", table]) == 0
+    asked = ["audit", table, "--mechanism", "dp-textbook"]
+    assert command([*asked, "--json", str(result)]) == 0
+    told = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
+    assert "doubles read" in told
+    assert "Its noise is drawn in doubles" in told
+    page = report(read_run(result))
+    for text in (
+        "which doubles can come out depends on the true answer",
+        "Noise drawn on a grid that does not depend on the data",
+        "which doubles came settled",
+    ):
+        assert text in page
+    assert sure(read_run(result).channel).used
+    assert command([*asked, "--channel", "sound"]) == 2
+
+
+def test_a_control_says_that_its_doubles_were_looked_at(capsys):
+    asked = ["audit", "--mechanism", "dp-laplace", "--most-repeats", "64", "--attack", "count"]
+    assert command([*asked, "--known", "age=30..40"]) == 0
+    told = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
+    assert "64, none believed: some of them cannot come from noise that is drawn" in told
 
 
 # Targets that draw otherwise
