@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.judging.possible import Possible, down, up
 from thinveil.verdicts.phrases import many, short
 
-_FEW = 8  # points that are said in words and in the table
+_FEW: Final = 8  # points that are said in words and in the table
+_SMALL: Final = 0.01  # figures below are written as powers of ten
 
 
 def picture(possible: Possible) -> Picture:
@@ -22,9 +25,10 @@ def picture(possible: Possible) -> Picture:
         rows,
         frozenset({0, 1, 2}),
     )
-    title = "No finite epsilon holds" if possible.pure is None else f"epsilon {up(possible.pure)}"
+    title = "No epsilon holds for certain" if possible.nearly else "No finite epsilon holds"
     if possible.pure is not None:
-        title = f"By its law, {title} holds for {several}"
+        title = f"By its law, epsilon {up(possible.pure)} holds for {several}"
+    known = possible.certain and possible.every
     said = "; ".join(f"at epsilon {epsilon} at most {high}" for epsilon, _, high in rows)
     return Picture(
         "law",
@@ -35,8 +39,10 @@ def picture(possible: Possible) -> Picture:
         "holds, at 1 nothing is left of it.",
         (Panel(_chart(possible), f"delta against epsilon. {said}."),),
         table,
-        (Key("line", "red" if possible.pure is None else "blue", f"delta of {several}"),),
-        "Computed, not measured: in closed form, or on a grid with both ends proved.",
+        (Key("line", _colour(possible), f"delta of {several}"),),
+        "Computed, not measured: in closed form, or on a grid with both ends proved."
+        if known
+        else "Computed, not measured, from what the mechanism says of itself.",
     )
 
 
@@ -51,19 +57,30 @@ def table(compared: Comparison) -> Table:
 
 
 def _chart(possible: Possible) -> Spec:
-    colour = "red" if possible.pure is None else "blue"
     rows = [{"epsilon": each.epsilon, "delta": each.high} for each in possible.curve]
     most = max(each.high for each in possible.curve)
-    line = {"type": "line", "strokeWidth": 2.5, "color": f"var(--{colour})"}
-    scale = {"domain": [0, 1 if most > 0.01 else most]}
+    line = {"type": "line", "strokeWidth": 2.5, "color": f"var(--{_colour(possible)})"}
+    scale = {"domain": [0, 1 if most > _SMALL else most or 1]}
+    far = possible.curve[-1].epsilon
     return {
         "height": 180,
         "data": {"values": rows},
         "layer": [
             pictures.layer(
                 line,
-                x=pictures.number("epsilon", "epsilon", axis={"grid": False}),
-                y=pictures.number("delta", "delta", scale=scale, axis={"tickCount": 5}),
+                x=pictures.number("epsilon", "epsilon", axis={"grid": False, **_powers(far)}),
+                y=pictures.number(
+                    "delta", "delta", scale=scale, axis={"tickCount": 5, **_powers(most)}
+                ),
             )
         ],
     }
+
+
+def _powers(most: float) -> dict[str, str]:
+    return {"format": "~e"} if 0 < most <= _SMALL else {}
+
+
+def _colour(possible: Possible) -> str:
+    """Return the colour of what it shows: that nothing holds, or how much does."""
+    return "blue" if possible.holds or possible.nearly else "red"
