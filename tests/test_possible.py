@@ -14,7 +14,7 @@ from rich.console import Console
 from scipy import stats
 
 import thinveil
-from thinveil.language.claims import Claim, Global, KLocal, claim_named
+from thinveil.language.claims import POSTS, Claim, Global, KLocal, claim_named
 from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace
 from thinveil.language.laws.additive import GRAIN, Additive, rounded
 from thinveil.language.mechanisms import BUILT_IN
@@ -30,6 +30,7 @@ from thinveil.verdicts.judging.pairs import Pair, World, pairs_of
 from thinveil.verdicts.judging.possible import Delta, Event, Possible, chance, down, possible, up
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.typed import from_json
+from worlds import sweep
 
 EPSILONS = np.array([0.0, 0.1, 1.0, 3.0])
 
@@ -300,6 +301,36 @@ def test_a_law_of_somebody_elses_is_cut_into_kinds(law, wider, shifted):
         assert (most >= low - 1e-9).all()
         assert (most - least < 3e-3).all()
     assert largest_loss_of(other) is None
+
+
+@pytest.mark.parametrize("seed", sweep(range(40), 6))
+def test_draws_lie_between_both_ends(seed):
+    """Two laws drawn at random; delta estimated from 50,000 draws of the answers, either way."""
+    rng = np.random.default_rng(seed)
+    law = (Laplace(), Cauchy(), Gaussian(1e-3))[seed % 3]
+    post = POSTS[int(rng.integers(3))]
+    one = math.exp(rng.uniform(-1, 2))
+    other = one * math.exp(rng.uniform(0, 1)) if rng.random() < 0.7 else one
+    shifted = one == other or bool(rng.random() < 0.6)
+    pair = Pair(law, post, World(False, one), World(shifted, other))
+    answers = int(rng.integers(1, 6))
+    low, high = delta_of(pair, answers, EPSILONS)
+    best, off = np.zeros(len(EPSILONS)), np.zeros(len(EPSILONS))
+    for mine, rival in ((pair.one, pair.other), (pair.other, pair.one)):
+        words = rng.integers(0, 2**64, size=50_000 * answers, dtype=np.uint64)
+        values = rounded(law.draw(words, np.full(len(words), float(mine.bit)), mine.scale), post)
+        told = [
+            law.loglik(values, np.array([each.bit]), np.array([1 / each.scale]), post, False)
+            for each in (mine, rival)
+        ]
+        loss = (told[0] - told[1]).reshape(-1, answers).sum(axis=1)
+        more = -np.expm1(np.minimum(EPSILONS[:, None] - loss, 0.0))
+        better = more.mean(axis=1) > best
+        best = np.where(better, more.mean(axis=1), best)
+        off = np.where(better, 5 * more.std(axis=1) / math.sqrt(50_000), off)
+    assert (low - off - 1e-6 <= best).all()
+    assert (best <= high + off + 2e-5).all()
+    assert (high - low < 0.005).all()
 
 
 @dataclass(frozen=True)

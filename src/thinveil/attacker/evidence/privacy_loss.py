@@ -7,7 +7,9 @@ delta(epsilon) = E[max(0, 1 - exp(epsilon - loss))] in the one world is the hock
 Losses are put on a grid in two ways. `outer` moves each to the grid points beside it, so that its
 chances in both worlds stay what they are: that can only tell more. `inner` merges answers until
 their common ratio is a grid point: that can only tell less (Doroshenko et al. 2022, "Connect the
-dots"). So the truth lies between the two, and both are off by the square of a step alone.
+dots"). So the truth lies between the two, and both are off by the square of a step alone. What is
+cut off and what the transform rounds is charged; a loss is taken to lie on the grid where it is
+within 1e-9 of a step.
 """
 
 from __future__ import annotations
