@@ -28,6 +28,7 @@ from thinveil.auditing.schedule import Fixed
 from thinveil.commands.main import run as command
 from thinveil.curator.curator import Curator
 from thinveil.errors import UsageError
+from thinveil.lab.recording import record
 from thinveil.language.claims import Claim, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws import LAWS, Cauchy, DiscreteLaplace, Gaussian, Laplace
@@ -585,3 +586,10 @@ def test_a_trial_reads_doubles_where_they_are_drawn():
     for name, way in (("dp-textbook", "noise"), ("dp-laplace", None)):
         weighed = thinveil.trial(DATA, mechanism=name, channel=way, trials=40, most_repeats=64)
         assert weighed.right + (weighed.outside - weighed.wrong) < 35
+
+
+def test_the_lab_shows_the_table_coming_back():
+    *_, last = map(json.loads, record(mechanism="dp-textbook", table="people-30"))
+    assert (last["kind"], last["ending"]) == ("end", "complete")
+    assert last["people"] == 30
+    assert "Its noise is drawn in doubles" in last["sentence"]

@@ -236,7 +236,7 @@ function ended(event) {
   if (failed) alarm(new Error(event.sentence));
   const nothing = event.ending === "undecided";
   find("verdict").textContent = failed ? "" : nothing
-    ? `The attack failed. No usable difference found in ${count(event.answers)} answers${run.law.leaks || run.law.textbook ? "." : ": the noise is drawn alike whatever the table says."}`
+    ? `The attack failed. No usable difference found in ${count(event.answers)} answers.`
       + (run.values ? ` ${count(run.values)} values had been recovered before.` : " The table stays closed.")
     : event.sentence;
   const { claimed } = event, found = run.values || Object.keys(run.person).length;

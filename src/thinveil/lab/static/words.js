@@ -90,7 +90,7 @@ export function told(run, question) {
   const truly = (bit) => (bit ? `so there ${b + 1 === n ? "are all" : `are at least ${b + 1}`}` : b === 0 ? "so there is nobody" : `so there are at most ${b}`);
   if (!law.protected) return `The answer is true: ${truly(answer === 1)}.`;
   if (law.textbook) return "The noise has the same size whatever the count is, but it is drawn in doubles: most can come from one true answer only.";
-  if (!law.leaks) return "The noise has the same size whatever the count is: this tells next to nothing.";
+  if (!law.leaks) return "The noise has about the same size whatever the count is: this tells next to nothing.";
   const single = many ? null : answer;
   if (!law.counts) {
     if (single === 0) return "No noise: so nobody fits.";
