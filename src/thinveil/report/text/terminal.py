@@ -181,11 +181,14 @@ def _errors(verdict: Verdict) -> list[tuple[str, str]]:
     chance = f"at most {verdict.error_probability:.2g}"
     if verdict.facts.claim.reads_exactly and verdict.strategy != "posterior":
         return [("chance of a misread answer", chance)]
+    wanted = f"{chance} (wanted: {verdict.options.error})"
+    if verdict.channel is not None and verdict.channel.used:
+        return [("chance of any wrong decision", wanted)]
     meter = verdict.run.meter
     mean = meter.queries / max(meter.questions, 1)
     return [
         ("answers a question", f"{mean:.1f} on average"),
-        ("chance of any wrong decision", f"{chance} (wanted: {verdict.options.error})"),
+        ("chance of any wrong decision", wanted),
     ]
 
 
@@ -195,7 +198,8 @@ def _doubles(verdict: Verdict) -> list[tuple[str, str]]:
     if looked is None:
         return []
     if looked.used:
-        return [("doubles read", f"{many(looked.settled, 'question')} settled by them")]
+        settled = many(looked.settled, "question")
+        return [("doubles read", f"{looked.answers:,}, which settled {settled}")]
     return [("doubles looked at", f"{looked.answers:,}, none believed: {looked.why or 'too few'}")]
 
 
