@@ -276,6 +276,7 @@ def test_options_name_the_noise_and_its_delta():
         ({"noise": "gaussian", "delta": "x"}, "--delta must be a number"),
         ({"noise": "gaussian", "delta": "1e-6", "mechanism": "dp-smooth"}, "brings its own"),
         ({"noise": "gaussian", "delta": "1e-6", "mechanism": "unprotected"}, "takes none"),
+        ({"noise": "discrete-laplace", "mechanism": "dp-textbook"}, "draws whole numbers exactly"),
         (
             {"noise": "discrete-laplace", "test": "psi", "mechanism": "idp-noisy"}
             | {"strategy": "published"},

@@ -251,7 +251,10 @@ def test_what_does_not_work_on_a_law_of_its_own_is_said() -> None:
         with pytest.raises(UsageError, match="--test"):
             thinveil.audit(thinveil.Curator(data, WEAK["add only rounded"]), test=test)
     flat = Claim("flat", Constant(), "laplace")
-    assert thinveil.audit(thinveil.Curator(data, flat)).run.ending == "undecided"
+    by_noise = thinveil.audit(thinveil.Curator(data, flat), channel="noise")
+    assert by_noise.run.ending == "undecided"
+    assert flat.textbook
+    assert thinveil.audit(thinveil.Curator(data, flat), truth=data).score.exact
 
 
 def test_differences_too_small_to_see_end_the_attack() -> None:

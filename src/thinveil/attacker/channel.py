@@ -236,7 +236,10 @@ class _Reader:
                 if not _widened(self._looked):
                     raise Impossible
                 wanted = self._care.nats(1)
-            self._share = doubles.settled_share(law, questions.scales(told)[1], self._looked.ulps)
+            wide = questions.scales(told)[1]
+            if not wide:
+                raise _Useless("there is no noise in them")
+            self._share = doubles.settled_share(law, wide, self._looked.ulps)
             if self._share * most < 1:
                 raise _Useless("the noise is so wide that adding 1 changes next to none of them")
             if self._nats(questions, told, wanted) >= wanted:

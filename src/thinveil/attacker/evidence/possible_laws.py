@@ -101,13 +101,13 @@ class Questions:
         self.alive[row[~possible], law[~possible]] = False
 
     def scales(self, told: Told) -> tuple[float, float]:
-        """Return how narrow and how wide the noise of the first answer can be."""
+        """Return how narrow and how wide the noise of the first answer can be; 0 without any."""
         counts = self._counts[told.row[0]]
         first = (np.full(counts.shape, each[0]) for each in (told.constant, told.epsilon))
         b, (constant, epsilon) = np.full_like(counts, self._b[told.row[0]]), first
         wide = self._claim.law(counts, b, constant, self._records, epsilon)[1]
         wide = wide[wide > 0] / told.epsilon[0]
-        return float(wide.min()), float(wide.max())
+        return (float(wide.min()), float(wide.max())) if len(wide) else (0.0, 0.0)
 
     def bits(self, row: int) -> list[int]:
         """Return the true bits that a question can have, by what is known of it so far."""

@@ -272,6 +272,10 @@ def composed(
         if not isinstance(claim.noise, Laplace) or claim.sampler == "opendp":
             raise UsageError(f"--noise: the mechanism {name} brings its own, or takes none")
         assert noise is not None
+        if claim.textbook and noise.discrete:
+            raise UsageError(
+                f"--noise {noise.name}: {name} adds doubles; dp-laplace draws whole numbers exactly"
+            )
         name = f"{name.removesuffix(f'-{claim.noise.name}')}-{noise.name}"
     name += "-noisy" if more and claim.leaks else ""
     name += f"-{post}" if post not in (None, "none", claim.post) else ""
