@@ -211,7 +211,9 @@ def test_honest_noise_is_seen_to_hold(page: Any) -> None:
     go(page, mechanism="dp-laplace")
     said = ended(page)
     answers = page.inner_text("#n-answers")
-    assert f"No usable difference found in {answers} answers" in said
+    assert "No usable difference was found" in said
+    assert "would have been seen with probability 90 %" in said
+    assert f"from {answers} answers" in said
     assert page.locator("td.unknown").count() == 240
     page.click("#truth")
     assert page.locator("td.ghost").count() == 240

@@ -236,8 +236,8 @@ function ended(event) {
   if (failed) alarm(new Error(event.sentence));
   const nothing = event.ending === "undecided";
   find("verdict").textContent = failed ? "" : nothing
-    ? `The attack failed. No usable difference found in ${count(event.answers)} answers.`
-      + (run.values ? ` ${count(run.values)} values had been recovered before.` : " The table stays closed.")
+    ? `The attack failed. ${event.sentence}`
+      + (run.values ? ` ${count(run.values)} values had been recovered before.` : "")
     : event.sentence;
   const { claimed } = event, found = run.values || Object.keys(run.person).length;
   if (claimed > 1 && !nothing && !failed) find("verdict").append(` A claimed loss of ${spelled(claimed)} promises nothing: the curator said so.`);
