@@ -593,3 +593,15 @@ def test_the_lab_shows_the_table_coming_back():
     assert (last["kind"], last["ending"]) == ("end", "complete")
     assert last["people"] == 30
     assert "Its noise is drawn in doubles" in last["sentence"]
+
+
+def test_of_very_many_laws_one_question_alone_is_judged():
+    schema = Schema((Grid("x", lower=0, upper=9),))
+    data = thinveil.Dataset(schema, np.arange(4200, dtype=np.int64)[:, None] % 10)
+    asked: dict[str, Any] = {"attack": "count", "known": {"x": "2..5"}, "most_repeats": 64}
+    verdict = thinveil.audit(data, mechanism="dp-smooth", **asked)
+    looked = sure(verdict.channel)
+    assert (looked.used, looked.answers, looked.outcomes) == (False, FIRST, 4201)
+    own = replace(claim_named("dp-smooth"), sampler="own")
+    with pytest.raises(UsageError, match="too many to tell apart"):
+        simpler(Curator(data, own).facts)

@@ -41,7 +41,7 @@ FIRST: Final = 64
 _FEW: Final = 4  # questions that these are shared over
 _SINGLY: Final = 1.5  # answers come singly until so many should have settled (measured: 1 to 2)
 _MOST_DOUBTS: Final = 512  # answers to a question that are worth being sure of how noise is drawn
-_MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question only is judged
+_MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question alone is judged
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ class _Reader:
     def __init__(self, facts: PublicFacts, clean: PublicFacts, care: Care, looked: Looked) -> None:
         self._facts, self._clean, self._care, self._looked = facts, clean, care, looked
         self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
-        self._believed = False
+        self._laws, self._believed = _laws(facts), False
         self._share = 1.0  # of answers that settle a question, about
         self._epsilon = 0.0  # the smallest loss of an answer so far
 
@@ -170,8 +170,11 @@ class _Reader:
             Impossible: A double can come from no law.
             _Useless: Doubles tell nothing here.
         """
+        self._looked.outcomes = self._laws
+        if self._laws > _MOST_LAWS:
+            yield from self._doubt_one(batch)
+            raise _Useless("too many laws of noise could have given them")
         questions = Questions(self._facts, self._clean, batch)
-        self._looked.outcomes = questions.laws
         asked = np.zeros(batch.questions, np.int64)
         if not self._believed:
             yield from self._doubt(batch, questions, asked)
@@ -208,6 +211,15 @@ class _Reader:
             np.repeat(constant, drawn),
         )  # fmt: skip
 
+    def _doubt_one(self, batch: QueryBatch) -> Attack[None]:
+        """Look at one question alone: the laws of all together would fill the memory."""
+        apart = ~self._constants.among(batch) & (batch.threshold >= 0)
+        rows = np.flatnonzero(apart & (batch.threshold < self._facts.records))[:1]
+        if len(rows):
+            one = batch.some(rows)
+            questions = Questions(self._facts, self._clean, one)
+            yield from self._doubt(one, questions, np.zeros(1, np.int64))
+
     def _doubt(self, batch: QueryBatch, questions: Questions, asked: Codes) -> Attack[None]:
         """Ask a few questions until it is sure that noise is drawn so, and no chance."""
         rows = questions.noisy(self._constants.among(batch))
@@ -220,7 +232,7 @@ class _Reader:
             rows = rows[~exact]
         if not len(rows):
             return
-        rows = rows[: 1 if questions.laws > _MOST_LAWS else _FEW]
+        rows = rows[:_FEW]
         told: Told | None = None
         wanted, law, most = self._care.nats(1), self._facts.claim.noise, self._care.most_repeats
         assert doubles.tells(law)
