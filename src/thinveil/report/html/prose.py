@@ -68,8 +68,8 @@ HOW_NOISE_TELLS: Final = {
     "textbook": (
         "The noise has the same distribution whatever the table says. But it is drawn as a double "
         "and added to a double, and each step rounds: which doubles can come out depends on the "
-        "true answer. Most can come from one true answer only, at any claimed loss, and the attack "
-        "checks which (Mironov 2012)."
+        "true answer. Many can come from one true answer only, of large and small noise alike, and "
+        "the attack checks which (Mironov 2012)."
     ),
     "": (
         "The attack works from the public description of this mechanism: how likely each answer is "
