@@ -2,9 +2,9 @@
 
 Noise as textbooks draw it is a function of 53 random bits, times a scale, added to the true bit,
 and every step rounds to a double. So some doubles can come out for a true bit of 0, and others for
-1: of answers at a loss from 1e-15 to 1, about 0.6 can come from one of the two only (Cauchy: 0.8). All that is
-needed is public: the law, the scale, and the way of drawing ("On significance of the least
-significant bits for differential privacy", CCS 2012).
+1: of answers at a loss from 1e-15 to 1, about 0.6 can come from one of the two only (Cauchy: 0.8).
+All that is needed is public: the law, the scale, and the way of drawing ("On significance of the
+least significant bits for differential privacy", CCS 2012).
 """
 
 from __future__ import annotations
