@@ -523,3 +523,68 @@ def test_noise_that_is_nearly_private_is_not_called_leaking():
 def test_larger_groups_and_offsets_change_nothing_about_it():
     for k in (1, 3):
         assert law_of(Claim("idp", KLocal(k), Laplace()), 60, 1e-10).curve[-1].low == 1
+
+
+@pytest.mark.parametrize("post", POSTS)
+@pytest.mark.parametrize("loss", [230.0, 300.0, 2200.0, 5000.0, 1e6, 1e9])
+def test_smooth_noise_holds_its_epsilon_at_a_large_loss(loss, post):
+    """Scales that fade to no double are not exact, and what is lost is at most what is claimed."""
+    told = law_of(replace(claim_named("dp-smooth"), post=post), 60, loss)
+    assert told.holds
+    assert told.pure_of_one <= loss
+    assert "no epsilon" not in told.sentence()
+    if post == "none":
+        assert told.pure_of_one == pytest.approx(max(loss / 6, 2 * math.asinh(loss / 12)))
+
+
+@pytest.mark.parametrize("law", [Laplace(), DiscreteLaplace()])
+def test_a_rounded_answer_loses_as_much_as_its_tail_says(law):
+    """No tail is too small for that: at 5,000, ln(2 P(noise > 1/2)) is -2,500 for Laplace."""
+    pair = Pair(law, "binary", World(False, 1 / 5000), World(True, 1 / 5000))
+    half = 2 if isinstance(law, Laplace) else 1
+    assert largest_loss_of(pair) == pytest.approx(5000 / half + math.log(2) * (half - 1))
+
+
+def test_a_rounded_gaussian_answer_loses_no_less_than_its_tail_says():
+    for scale in (1 / 50, 1 / 70, 1 / 80, 1 / 200):
+        pair = Pair(Gaussian(1e-6), "binary", World(False, scale), World(True, scale))
+        tail = stats.norm.logsf(0.5 / scale)
+        lost = largest_loss_of(pair)
+        assert lost >= stats.norm.logcdf(0.5 / scale) - tail - 1e-9
+        assert lost == pytest.approx(-tail, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "post", "loss"),
+    [(Laplace(), "none", 1.0), (DiscreteLaplace(), "none", 1e6), (Laplace(), "integer", 1e6)],
+)
+def test_what_is_nearly_certain_is_not_called_certain(noise, post, loss):
+    """A delta that rounds to 1 is below 1, and not so at every epsilon."""
+    claim = replace(claim_named("idp"), noise=noise, post=post, offset=0.01)
+    said = law_of(claim, 60, loss).sentence()
+    assert "delta is 1 " not in said
+    assert "every epsilon" not in said
+    assert "probability 1 " not in said
+
+
+def test_a_rounded_answer_that_hardly_ever_changes_is_not_called_certain():
+    said = law_of(claim_named("idp-binary"), 60, 3000.0).sentence()
+    assert "1 on the one and above 0.999 on the other" in said
+    assert "every epsilon" not in said
+
+
+def test_a_delta_of_which_only_the_upper_end_is_known_says_that():
+    assert Delta(3.0, 0.0, 1e-11).figure() == "at most 1e-11"
+    assert Delta(3.0, 0.0, 1.0).figure() == "at least 0"
+
+
+def test_cauchy_noise_of_vastly_different_widths():
+    """The bound by an event against the exact chances of that event."""
+    pair = Pair(Cauchy(), "none", World(False, 1e-20), World(False, 1.0))
+    low, high = delta_of(pair, 1, EPSILONS)
+    edge = 1e-10
+    inside = [2 * stats.cauchy.cdf(edge, scale=each) - 1 for each in (1e-20, 1.0)]
+    assert (low <= inside[0] - np.exp(EPSILONS) * inside[1] + 1e-12).all()
+    assert (low > 0.9999).all()
+    assert (high == 1).all()
+    assert largest_loss_of(pair) == pytest.approx(20 * math.log(10))

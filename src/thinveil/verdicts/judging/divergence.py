@@ -27,7 +27,8 @@ _STEPS: Final = 128  # kinds of Laplace answers on either side of 1/2
 _INNER: Final = np.arange(1, 1024) / 1024
 _OUTER: Final = 10.0 ** -np.arange(3.05, 16.0, 0.05)
 _WHOLE: Final = 1000  # whole numbers on either side of 0 that are told apart, one by one
-_SMALLEST: Final = 1e-300  # a chance below this is taken as this
+_SMALLEST: Final = 1e-290  # of smaller tails the logarithm is taken by itself
+_BELOW_ONE: Final = 1 - 2.0**-53
 _ROUNDING: Final = 1e-11  # what differences of chances may be off in all
 _TINY: Final = 1e-6  # at smaller rates differences drown in rounding, but for some laws of ours
 
@@ -36,9 +37,12 @@ def delta_of(pair: Pair, answers: int, epsilons: Floats) -> Ends:
     """Return both ends of delta at each epsilon, of so many answers; they meet in closed forms."""
     law = pair.law
     if pair.one.exact:
-        same = 1 - pair.stays**answers
-        return _meeting(np.full(len(epsilons), same))
+        if pair.told_at_once:
+            return np.ones(len(epsilons)), np.ones(len(epsilons))
+        return _meeting(np.full(len(epsilons), 1 - pair.stays**answers))
     assert law is not None
+    if pair.far_apart:
+        return _far_apart(pair, epsilons), np.ones(len(epsilons))
     if pair.is_coin:
         return _meeting(_coins(pair, answers, epsilons))
     if isinstance(law, Gaussian) and pair.level and pair.post == "none":
@@ -69,6 +73,9 @@ def largest_loss_of(pair: Pair) -> float | None:
     law = pair.law
     if pair.one.exact:
         return math.inf
+    if pair.far_apart:  # about one centre the ratio of both scales; rounding adds nothing
+        ratio = math.log(pair.other.scale) - math.log(pair.one.scale)
+        return ratio if pair.widened is None else pair.widened
     if pair.is_coin:
         mine, rival = _coin_logs(pair)
         return float(np.abs(mine - rival).max())
@@ -77,14 +84,17 @@ def largest_loss_of(pair: Pair) -> float | None:
     if isinstance(law, Gaussian):
         return math.inf
     if isinstance(law, Cauchy):
+        if pair.level:  # where (x - 1)^2 + s^2 over x^2 + s^2 is largest; rounding adds nothing
+            return 2 * math.asinh(1 / (2 * pair.one.scale))
         cells = cells_of(pair)
         return float(max(np.abs(cells.low).max(), np.abs(cells.high).max()))
     return None
 
 
 def _meeting(values: Floats) -> Ends:
+    """Return both ends as one; it is below 1, however a double rounds it."""
     values = np.clip(values, 0.0, 1.0)
-    return values, values
+    return np.minimum(values, _BELOW_ONE), values
 
 
 # Closed forms
@@ -102,7 +112,16 @@ def _coin_logs(pair: Pair) -> tuple[Floats, Floats]:
 
 
 def _log_tail(law: Law, rate: float) -> float:
-    return math.log(2 * max(float(law.tail(0.5, rate)), _SMALLEST))
+    """Return ln(2 x the chance of noise beyond 1/2), rather too small where it is tiny."""
+    if isinstance(law, Laplace):
+        return -rate / 2
+    if isinstance(law, DiscreteLaplace):
+        return math.log(2) - rate - math.log1p(math.exp(-rate))
+    beyond = float(law.tail(0.5, rate))
+    if isinstance(law, Gaussian) and beyond < _SMALLEST:
+        x = rate / math.sqrt(8)  # erfc x > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2)))
+        return math.log(2 / math.sqrt(math.pi)) - x * x - math.log(x + math.sqrt(x * x + 2))
+    return math.log(2 * max(beyond, _SMALLEST))
 
 
 def _coins(pair: Pair, answers: int, epsilons: Floats) -> Floats:
@@ -118,6 +137,19 @@ def _coins(pair: Pair, answers: int, epsilons: Floats) -> Floats:
         more = [float(mass @ -np.expm1(np.minimum(eps - loss, 0.0))) for eps in epsilons.tolist()]
         best = np.maximum(best, more)
     return best
+
+
+def _far_apart(pair: Pair, epsilons: Floats) -> Floats:
+    """Bound delta of one Cauchy answer, and so of many, from below; scales differ vastly.
+
+    The answer is within the geometric mean of both scales of the bit: of the narrow law all but
+    2 / (pi sqrt(r)) is there, of the wide law no more than that, with r the ratio of both.
+    """
+    if pair.post != "none":
+        return np.zeros(len(epsilons))
+    rest = 2 / math.pi * math.sqrt(pair.one.scale / pair.other.scale)
+    low: Floats = np.clip(1 - rest * (1 + np.exp(epsilons)), 0.0, _BELOW_ONE)
+    return low
 
 
 def _two_widths(wider: float, answers: int, epsilon: float) -> float:

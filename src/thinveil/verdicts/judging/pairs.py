@@ -16,6 +16,7 @@ import numpy as np
 from thinveil.language.claims import Bootstrap, Claim, Global, KLocal, Smooth
 from thinveil.language.contracts import Law, Post
 from thinveil.language.laws import Cauchy, DiscreteLaplace, Gaussian, Laplace
+from thinveil.language.laws.cauchy import CAUCHY
 from thinveil.language.mechanisms.unprotected import Insensitive
 from thinveil.language.queries import Codes
 
@@ -23,6 +24,8 @@ _ALIKE: Final = (Bootstrap, Global, Insensitive, KLocal, Smooth)
 """Sensitivities that have the same pairs of laws at every threshold but the outermost ones."""
 _THRESHOLDS: Final = 512  # of a large table that are looked at
 _CELLS: Final = 100_000  # breakpoints that are looked at, at most
+_NARROWEST: Final = 1e-290  # a scale that fades is taken as this where it would be no double
+_VAST: Final = 2.0**50
 _PAIRS: Final = 8  # pairs of a law of somebody else's that are looked at: the most different
 
 
@@ -46,6 +49,8 @@ class Pair:
     post: Post
     one: World
     other: World
+    widened: float | None = None
+    """The largest loss of one answer, where the narrower scale is too small for a double."""
 
     @property
     def shifted(self) -> bool:
@@ -56,6 +61,12 @@ class Pair:
     def told_at_once(self) -> bool:
         """Whether the one answer is exact and the other one never equals it."""
         return self.one.exact and (self.other.exact or self.post == "none")
+
+    @property
+    def far_apart(self) -> bool:
+        """Whether Cauchy noise is so much wider on one that their difference is no double."""
+        vast = self.one.scale * _VAST < self.other.scale
+        return isinstance(self.law, Cauchy) and not self.shifted and not self.one.exact and vast
 
     @property
     def level(self) -> bool:
@@ -118,7 +129,10 @@ def pairs_of(claim: Claim, records: int, loss: float | None) -> tuple[tuple[Pair
             first, second = sorted((one, other), key=lambda each: (each.scale, each.bit))
             if first.bit and not (first.exact and second.exact):
                 first, second = (World(not each.bit, each.scale) for each in (first, second))
-            found.add(Pair(claim.noise, claim.post, first, second))
+            widened = None
+            if isinstance(claim.sensitivity, Smooth) and loss and first.scale <= _NARROWEST:
+                widened = loss / CAUCHY  # scales differ by the factor exp(loss / 6)
+            found.add(Pair(claim.noise, claim.post, first, second, widened))
     ranked = sorted(found, key=_difference, reverse=True)
     return tuple(ranked[:_PAIRS]), every and len(ranked) <= _PAIRS
 
@@ -159,6 +173,9 @@ def _laws(
     sides = []
     for each in (count, count + 1):
         bit, size = claim.law(each, b, never, records, loss)
-        sides += [bit.tolist(), (size / (loss or 1.0)).tolist()]
+        scale = size / (loss or 1.0)
+        if isinstance(claim.sensitivity, Smooth):  # it fades, and never is 0
+            scale = np.maximum(scale, _NARROWEST)
+        sides += [bit.tolist(), scale.tolist()]
     for bit0, scale0, bit1, scale1 in set(zip(*sides, strict=True)):
         yield World(bit0, scale0), World(bit1, scale1)

@@ -18,7 +18,7 @@ import numpy as np
 from thinveil.attacker.evidence.likelihood import Laws, exactness_error
 from thinveil.language.claims import Claim
 from thinveil.language.contracts import Law
-from thinveil.language.laws import Laplace
+from thinveil.language.laws import Cauchy, Laplace
 from thinveil.language.queries import Floats
 from thinveil.verdicts.judging.divergence import cells_of, delta_of, gamma_tails, largest_loss_of
 from thinveil.verdicts.judging.pairs import Pair, pairs_of
@@ -30,6 +30,8 @@ USUAL_EPSILON: Final = 3.0
 """Where delta is quoted if no epsilon holds for certain: e^3 is about 20 times as likely."""
 _FAR: Final = 10.0  # up to which epsilon the curve goes then
 _POINTS: Final = 20
+_TINIEST: Final = 1e-300  # a chance that is not 0 is at least this, as it is kept
+_BELOW_ONE: Final = 1 - 2.0**-53
 _BEYOND: Final = 50.0  # scales beyond which the wider law is likelier
 
 
@@ -60,9 +62,11 @@ class Delta:
             raise ValueError("a delta lies between two ends from 0 to 1, at a finite epsilon")
 
     def figure(self) -> str:
-        """Write delta: three digits where both ends agree in them, else the lower end."""
+        """Write delta: three digits where both ends agree, else the lower end, or the upper."""
         if f"{self.low:.3g}" == f"{self.high:.3g}":
             return chance(self.low)
+        if self.low == 0 and self.high < 1:
+            return f"at most {up(self.high)}"
         return f"at least {down(self.low)}"
 
 
@@ -148,7 +152,9 @@ class Possible:
 
     def _where(self) -> str:
         """Say at which epsilon delta is quoted."""
-        flat = self.curve[0].low == self.curve[-1].low
+        # an exact answer against noise: whatever is not exact tells, at any epsilon
+        flat = self.curve[0].low == self.curve[-1].low and self.event.one == 1
+        flat = flat and math.isclose(self.curve[0].low, 1 - self.event.other)
         return "every epsilon" if flat else f"epsilon {USUAL_EPSILON:g}"
 
     def _certain(self) -> str:
@@ -193,6 +199,8 @@ def chance(share: float) -> str:
     """
     if share in (0, 1):
         return f"{share:.0f}"
+    if share <= _TINIEST:
+        return "below 1e-299"
     return "above 0.999" if share > 0.9995 else short(share)
 
 
@@ -271,7 +279,16 @@ def _epsilons(pure: float | None) -> Floats:
 
 
 def _event(pair: Pair, answers: int) -> Event:
-    """Return what tells two laws apart, in words, with its chances."""
+    """Return what tells two laws apart, in words; what is not certain has no chance of 0 or 1."""
+    event = _telling(pair, answers)
+    if pair.told_at_once:
+        return event
+    one, other = (min(max(each, _TINIEST), _BELOW_ONE) for each in (event.one, event.other))
+    return Event(event.what, event.answers, 1.0 if pair.one.exact else one, other)
+
+
+def _telling(pair: Pair, answers: int) -> Event:
+    """Return what tells two laws apart, with its chances as doubles have them."""
     one, other, law = pair.one, pair.other, pair.law
     bit = int(one.bit)
     if pair.told_at_once:
@@ -305,14 +322,20 @@ def _closer(pair: Pair, law: Law) -> Event:
     scales = pair.one.scale, pair.other.scale
     low, high = 0.0, _BEYOND * scales[1]
     bit, post = np.array([pair.one.bit]), pair.post
+    if isinstance(law, Cauchy) and post == "none":
+        low = high = math.sqrt(scales[0]) * math.sqrt(scales[1])
     while high - low > 1e-3 * high:
         middle = np.array([(low + high) / 2])
         if post == "integer":
             middle = np.floor(middle)
-        far = (law.loglik(middle + bit, bit, np.array([1 / each]), post, False) for each in scales)
+        rates = (np.array([1 / each]) for each in scales)
+        with np.errstate(over="ignore"):
+            far = [law.loglik(middle + bit, bit, rate, post, False) for rate in rates]
         one, other = (float(each[0]) for each in far)
         low, high = ((low + high) / 2, high) if one > other else (low, (low + high) / 2)
     edge = math.floor(low) + 0.5 if post == "integer" else low
-    near = (1 - 2 * float(law.tail(edge, 1 / each)) for each in scales)
+    near = [1 - 2 * float(law.tail(edge, 1 / each)) for each in scales]
+    if isinstance(law, Cauchy):  # so that nothing cancels
+        near = [2 / math.pi * math.atan(edge / each) for each in scales]
     within = math.floor(low) if post == "integer" else low
     return Event(f"the answer is within {size(within)} of {int(pair.one.bit)}", 1, *near)
