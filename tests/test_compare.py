@@ -315,6 +315,19 @@ def test_a_point_of_the_answers_curve_is_a_run_with_that_limit(drawn):
         assert known_of(as_a(TableFound, limited.found), tiny) == point.known
 
 
+def test_ctrl_c_while_a_law_is_computed_loses_no_line(monkeypatch):
+    def stops_at_the_second(settings, name, data):
+        if name == "idp":
+            raise KeyboardInterrupt
+        return of(settings, name, data)
+
+    of = module._law
+    monkeypatch.setattr(module, "_law", stops_at_the_second)
+    cut = compare(people(20), Settings(mechanisms=("unprotected", "idp"), people=2))
+    assert cut.interrupted
+    assert [each.mechanism for each in cut.lines] == ["unprotected"]
+
+
 @pytest.mark.nightly
 def test_risk_curves_can_be_interrupted_and_drawn(drawn, capsys, monkeypatch):
     from thinveil.report.text import comparison

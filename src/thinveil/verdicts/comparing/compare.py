@@ -63,11 +63,10 @@ def compare(
     lines: list[Line] = []
     interrupted = False
     for place, name in enumerate(wanted):
-        line = Line(
-            ClaimRecord.of(claim_named(name, settings.k)), (), possible=_law(settings, name, data)
-        )
+        line = Line(ClaimRecord.of(claim_named(name, settings.k)), ())
         tasks = _tasks(data, settings, name, trials)
         try:
+            line = replace(line, possible=_law(settings, name, data))
             for number, task in enumerate(tasks):
                 done = (place + number / len(tasks)) / len(wanted)
                 part = 1 / len(tasks) / len(wanted)
