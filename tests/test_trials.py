@@ -238,13 +238,27 @@ def test_right_guesses_show_more_than_two_rates_did():
     assert "(the most that 400 trials can show): 400 of 400 guesses were right" in found.sentence()
 
 
+def test_the_power_of_trials_is_that_of_randomised_response_and_says_so():
+    """Noise of the very loss that is named shows a bound far less often than named."""
+    seen = sure(trial(DATA, mechanism="dp-smooth", trials=50, most_repeats=1).seen_loss)
+    tries = (
+        trial(DATA, mechanism="dp-smooth", epsilon_per_query=f"{seen:.3g}", trials=50,
+              most_repeats=1, seed=seed)
+        for seed in range(10)
+    )  # fmt: skip
+    null = [each for each in tries if not each.epsilon_at_least]
+    assert len(null) > 5
+    assert all("as randomised response does" in each.sentence() for each in null)
+
+
 def test_every_null_result_states_its_power():
     found = trial(DATA, mechanism="dp-laplace", trials=60, most_repeats=16)
     assert found.epsilon_at_least == 0
     seen = sure(found.seen_loss)
     assert (
-        f"A loss of {seen:.3g} in the sense of differential privacy would have shown one with a "
-        "probability of 90 %." in found.sentence()
+        f"A loss of {seen:.3g} in the sense of differential privacy, all of it given away in each "
+        "trial (as randomised response does), would have shown one with a probability of 90 %; "
+        "noise of the same loss gives away less." in found.sentence()
     )
     assert found.to_plain()["seen_loss"] == seen
     assert found.to_plain()["seen_chance"] == 0.9

@@ -69,8 +69,9 @@ def power(trial: Trial) -> str:
     if trial.seen_loss is None:
         return "So few trials can show none, whatever is given away."
     return (
-        f"A loss of {short(trial.seen_loss)} in the sense of differential privacy would have "
-        f"shown one with a probability of {_chance(trial)}."
+        f"A loss of {short(trial.seen_loss)} in the sense of differential privacy, all of it given "
+        "away in each trial (as randomised response does), would have shown one with a "
+        f"probability of {_chance(trial)}; noise of the same loss gives away less."
     )
 
 
@@ -80,7 +81,8 @@ def power_of(trial: Trial) -> str:
         return f"{many(trial.trials, 'trial')} of membership can show no bound."
     return (
         f"{many(trial.trials, 'trial')} of membership would have shown a bound above 0 at a loss "
-        f"of {short(trial.seen_loss)}, with a probability of {_chance(trial)}."
+        f"of {short(trial.seen_loss)} that each gives away in full, with a probability of "
+        f"{_chance(trial)}."
     )
 
 
