@@ -8,7 +8,9 @@ import pytest
 import thinveil
 from thinveil.attacker.terms import Rules
 from thinveil.errors import UsageError
-from thinveil.language.claims import Claim, KLocal, bdp
+from thinveil.language.claims import Claim, KLocal, bdp, claim_named
+from thinveil.language.laws import Laplace
+from thinveil.language.mechanisms.claim import composed
 from worlds import told
 
 EPSILON = 0.7
@@ -78,3 +80,20 @@ def test_searches_refuse_what_they_cannot_read():
         Rules.of(thinveil.PublicFacts(9, DATA.schema, bdp()))
     with pytest.raises(UsageError, match="offset"):
         Claim("x", KLocal(1), "laplace", offset=-1.0)
+
+
+def test_textbook_noise_rounded_to_whole_numbers_is_no_control():
+    """At a loss of 1e-16, four of ten whole numbers can come from one true bit only."""
+    claim = composed(claim_named("dp-textbook"), None, "integer")
+    assert claim.textbook
+    assert not claim.control
+    scale, width = 1e16, 2.0**53
+    words = np.random.default_rng(1).integers(2**64, size=500, dtype=np.uint64)
+    drawn = np.rint(Laplace().draw(words, np.zeros(500), scale))
+    noise = (drawn - 1) / scale
+    word = np.rint(Laplace().undrawn(noise) * width)
+    from_one = np.zeros(500, np.bool_)
+    for step in range(-400, 401):
+        tried = Laplace().drawn(np.clip(word + step, 1, width) / width) * np.sign(noise)
+        from_one |= np.rint(1 + tried * scale) == drawn
+    assert 0.3 < 1 - from_one.mean() < 0.5

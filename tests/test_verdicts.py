@@ -420,3 +420,9 @@ def test_settings_are_kept_in_transcripts_and_older_ones_are_read():
     assert Options.from_plain(json.loads(json.dumps(plain))) == options
     del plain["trials"], plain["confidence"]
     assert Options.from_plain(plain) == replace(options, trials=0, confidence="0.999")
+
+
+def test_textbook_noise_that_doubles_did_not_settle_says_why():
+    """Of one answer each, no belief: that is the reason, beside what noise alone would tell."""
+    few = thinveil.audit(people(20), mechanism="dp-textbook", most_repeats=1).sentence()
+    assert "none was believed: a question may have too few answers to be sure of them" in few

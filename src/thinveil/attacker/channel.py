@@ -41,6 +41,8 @@ FIRST: Final = 64
 _FEW: Final = 4  # questions that these are shared over
 _SINGLY: Final = 1.5  # answers come singly until so many should have settled (measured: 1 to 2)
 _MOST_DOUBTS: Final = 512  # answers to a question that are worth being sure of how noise is drawn
+_SELDOM: Final = 0.01  # a share of settled answers below which the noise is too wide
+_TOO_FEW: Final = "a question may have too few answers to be sure of them"
 _MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question alone is judged
 
 
@@ -240,7 +242,7 @@ class _Reader:
             each = -(-FIRST // len(rows)) if told is None else int(asked[rows[0]])
             each = min(each, most - int(asked[rows[0]]))
             if each <= 0:
-                raise _Useless("a question may have too few answers to be sure of them")
+                raise _Useless(_TOO_FEW)
             more = yield from self._ask(batch, rows, each)
             asked[rows] += each
             told = more if told is None else told.and_then(more)
@@ -253,6 +255,8 @@ class _Reader:
                 raise _Useless("there is no noise in them")
             self._share = doubles.settled_share(law, wide, self._looked.ulps)
             if self._share * most < 1:
+                if self._share > _SELDOM:
+                    raise _Useless(_TOO_FEW)
                 raise _Useless("the noise is so wide that adding 1 changes next to none of them")
             if self._nats(questions, told, wanted) >= wanted:
                 self._believed = True

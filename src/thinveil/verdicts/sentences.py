@@ -60,8 +60,9 @@ def outcome(run: Record, masked: bool = False) -> str:
             f"But guessing from the public facts alone gets {score.guessed:,} as well: here it "
             "is the public list of values that gives the table away."
         )
-    if run.channel is not None and (run.channel.settled or run.channel.wanted):
-        parts.append(channel(run.channel))
+    looked = run.channel
+    if looked is not None and (looked.settled or looked.wanted or run.claim.textbook):
+        parts.append(channel(looked))
     if any(each.judged is False for each in run.entries if run.attack != "column"):
         parts.append("Checked against the table, part of this is wrong.")
     if run.ended not in ("complete", "undecided"):
