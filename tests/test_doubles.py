@@ -172,7 +172,9 @@ def stood(claim: Claim, epsilon: float, looks: int, care: Care | None = None) ->
         ended = run(attack, target, Fixed(Fraction(str(epsilon))))
         assert (ended.ending, ended.found) == ("complete", None)
         assert (looked.used, looked.settled) == (False, 0)
-        assert "cannot come from noise that is drawn in doubles" in looked.why
+        # at a large loss and with much allowed for, chance may be as good: then that is why
+        chance = "noise drawn otherwise gives such doubles about as often" in looked.why
+        assert chance or "cannot come from noise that is drawn in doubles" in looked.why
         answers += looked.answers
     return answers
 
