@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.power import power
+from thinveil.language.laws import Cauchy, Laplace
 from thinveil.verdicts import said_of_trials
 from thinveil.verdicts.phrases import many, spelled, upper
 
@@ -238,7 +239,7 @@ def comparison(compared: Comparison) -> str:
         tried = [one for each in calm for one in each.tried]
         silent = all(one.trial or one.reason.startswith(SILENT) for one in tried)
         shown = dict.fromkeys(said_of_trials.power_of(one.trial) for one in tried if one.trial)
-        parts += [f"{said}{_null(compared) if silent else ''}.", *shown]
+        parts += [f"{said}{_null(compared, calm) if silent else ''}.", *shown]
     parts += [
         f"{each.mechanism} went beyond the baseline, at a claimed loss of "
         f"{spelled(each.epsilon_claimed or 0.0)}: so large a loss promises little."
@@ -250,12 +251,18 @@ def comparison(compared: Comparison) -> str:
     return " ".join(parts) or "Nothing was compared."
 
 
-def _null(compared: Comparison) -> str:
+def _null(compared: Comparison, calm: Sequence[Line]) -> str:
     """Say that nothing was seen in all answers to a question, and what would have been."""
     most = compared.settings.most_repeats
     nats = Care(compared.error_wanted).nats(_DECISIONS)
     found = f": {SILENT} was found in {most:,} answers to one question"
-    return f"{found}; {power(most, nats)}"
+    laws = {"Laplace": Laplace(), "Cauchy": Cauchy()}
+    said = [
+        power(most, nats, law)
+        for name, law in laws.items()
+        if any(each.claim.which_is.startswith(name) for each in calm)
+    ]
+    return f"{found}; {'; '.join(said or [power(most, nats)])}"
 
 
 def _in_doubles(line: Line) -> str:

@@ -159,7 +159,7 @@ class _Proving:
     def ask(self) -> QueryBatch:
         test, left = self.test.some(self.asked), self.care.most_repeats - self.drawn[self.asked]
         if (left <= 0).any():
-            raise undecided(self.care, self.nats)
+            raise undecided(self.care, self.facts.claim.noise, self.nats)
         paces = Paces(self.facts, self.epsilon)
         repeats = np.minimum(paces.step, left)
         if self.epsilon is not None:

@@ -200,7 +200,7 @@ class _Decision:
         """
         drawn, lead, most = sum(self.asked.values()), self.lead(), book.care.most_repeats
         if drawn >= most * max(len(self.asked), 1):
-            raise undecided(book.care, self.nats)
+            raise undecided(book.care, book.facts.claim.noise, self.nats)
         if drawn:
             likely = np.exp(self.loglik - self.loglik.max())
             b, apart = book.best(likely * _before(self.most, self.t), self.t)

@@ -86,10 +86,11 @@ class Care:
         return self.error * j / (self.expected + j)
 
 
-def undecided(care: Care, nats: float | None = None) -> Undecided:
+def undecided(care: Care, noise: object, nats: float | None = None) -> Undecided:
     """Return the error for questions whose answers show no usable difference, with its power.
 
-    A decision needed so many nats; else those of the last one that had its share.
+    The noise is of this law. A decision needed so many nats; else those of the last one that had
+    its share.
     """
     wanted, most = care.nats(0) if nats is None else nats, care.most_repeats
     answers = (
@@ -97,7 +98,7 @@ def undecided(care: Care, nats: float | None = None) -> Undecided:
     )
     return Undecided(
         f"no usable difference was found: {answers} not tell what it asks at the wanted error of "
-        f"{care.error:g} (--most-repeats allows more); {power(most, wanted)}"
+        f"{care.error:g} (--most-repeats allows more); {power(most, wanted, noise)}"
     )
 
 

@@ -272,6 +272,24 @@ def deltas(cells: Cells, answers: int, epsilons: Floats, mirror: bool) -> tuple[
     return np.minimum(low, 1.0), np.minimum(high, 1.0)
 
 
+def shifted_cauchy(rate: float, steps: int) -> Cells:
+    """Return what an answer tells of a bit under Cauchy noise: ln(p/q) of t = rate x.
+
+    It rises, falls and rises again, with its ends at rate/2 -+ sqrt(1 + rate^2/4); cells are
+    equally likely but for those that end there, four for each step.
+    """
+    ends = np.arctan(rate / 2 + np.array([-1.0, 1.0]) * math.sqrt(1 + rate * rate / 4))
+    angle = np.union1d(np.linspace(-math.pi / 2, math.pi / 2, 4 * steps + 1), ends)
+    t = np.tan(angle[1:-1])
+    loss = np.zeros(len(angle))
+    loss[1:-1] = np.log1p(rate * (rate - 2 * t) / (1 + t * t))
+    p: Floats = np.diff(angle) / math.pi
+    other = np.zeros(len(angle))
+    other[[0, -1]], other[1:-1] = (-math.pi / 2, math.pi / 2), np.arctan(t - rate)
+    low, high = np.minimum(loss[:-1], loss[1:]), np.maximum(loss[:-1], loss[1:])
+    return Cells(p, p - np.diff(other) / math.pi, low, high)
+
+
 def shifted_laplace(rate: float, steps: int) -> Cells:
     """Return what an answer tells of a bit under Laplace noise: ln(p/q) is rate (1 - 2 x).
 

@@ -149,7 +149,7 @@ class Tally:
         self._lead = self._loglik[np.arange(len(best)), best] - rival
         settled = self._lead >= self._nats
         if (~settled & (self._asked >= self._care.most_repeats)).any():
-            raise undecided(self._care, float(self._nats.max()))
+            raise undecided(self._care, self._facts.claim.noise, float(self._nats.max()))
         found: list[int] = zone.tolist()
         return settled, found
 

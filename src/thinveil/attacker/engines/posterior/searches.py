@@ -125,7 +125,7 @@ class Searches:
         most = self._care.most_repeats
         needed = Paces(self._facts, self.epsilon).step
         if needed > most and self._step >= int(most * min(self._patience, 1.0)):
-            raise undecided(self._care)
+            raise undecided(self._care, self._facts.claim.noise)
 
     def _judge_proofs(self) -> None:
         """Accept what is proved, give up what is doubted."""
