@@ -203,7 +203,8 @@ def _with_canaries(
 
 
 def _noted(verdict: Verdict, error: UsageError) -> Verdict:
-    return replace(verdict, notice=" ".join(filter(None, (verdict.notice, str(error)))))
+    said = filter(None, (verdict.notice, str(error)))
+    return replace(verdict, notice=". ".join(dict.fromkeys(each.rstrip(".") for each in said)))
 
 
 def _trials_alone(
