@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from thinveil.attacker.engines import linear, published
 from thinveil.attacker.engines.coroutines import exceeds, reaches
+from thinveil.attacker.evidence import error_budget
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.likelihood import IMPOSSIBLE, Laws, loglik, row_loglik
 from thinveil.attacker.evidence.rephrasing import varied
@@ -178,7 +179,11 @@ def zone_of(claim: Claim, count: int, b: int, n: int = 12) -> int:
 
 @pytest.mark.parametrize("epsilon", sweep([1e-10, 0.5, 3.0], 3))
 @pytest.mark.parametrize("claim", LAWS.values(), ids=LAWS)
-def test_every_law_is_told_apart(claim: Claim, epsilon: float) -> None:
+def test_every_law_is_told_apart(
+    claim: Claim, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what would have been seen is not asked here, and takes long for so many null results
+    monkeypatch.setattr(error_budget, "power", lambda *_: "")
     hopeless = epsilon == 1e-10 and (not claim.leaks or (claim.offset and claim.post == "binary"))
     care = Care(most_repeats=2_000 if hopeless else 30_000)
     told = 0
