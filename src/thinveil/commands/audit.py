@@ -81,7 +81,7 @@ _ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside"
 @click.option(
     "--comparison/--no-comparison",
     default=True,
-    help="Report: try all mechanisms on a sample, too; 10 to 30 s. [comparison]",
+    help="Report: try all mechanisms on a sample, too; about half a minute. [comparison]",
 )
 @click.option(
     "--show-records", is_flag=True, help="Report, JSON: some records, true and recovered."
