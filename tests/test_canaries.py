@@ -107,7 +107,7 @@ def test_what_was_stopped_counts_as_not_recovered():
 
 def test_canaries_need_the_table_and_somebody_who_is_alone():
     target = Curator(DATA, claim_named("idp"))
-    with pytest.raises(UsageError, match="canaries need the table itself"):
+    with pytest.raises(UsageError, match="a planted value needs the table itself"):
         canaries(target)
     with pytest.raises(UsageError, match="canaries need the table, to plant them in"):
         audit(target, canaries=3)

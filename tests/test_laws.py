@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ import thinveil
 from thinveil.auditing.options import Options
 from thinveil.curator.drawing import NoiseStream
 from thinveil.errors import FieldError, LawError, UsageError
-from thinveil.language.claims import Claim, KLocal, claim_named, idp
+from thinveil.language.claims import Claim, Global, KLocal, claim_named, idp
 from thinveil.language.laws import LAWS, Cauchy, DiscreteLaplace, Gaussian, Laplace, law_named
 from thinveil.language.laws.additive import rounded
 from thinveil.language.laws.gaussian import calibrated
@@ -424,3 +424,13 @@ def test_no_module_asks_for_a_law_by_name():
                     if isinstance(part, ast.Constant) and part.value in LAWS
                 ]
     assert not found
+
+
+def test_whole_parts_of_floating_logarithms_are_no_control() -> None:
+    drawn = Claim("x", Global(), DiscreteLaplace())
+    assert drawn.textbook
+    assert not drawn.control
+    assert replace(drawn, sampler="exact").control
+    found = thinveil.audit(thinveil.Curator(thinveil.people(20), drawn))
+    assert found.run.ending == "undecided"
+    assert "drawn in doubles" in sure(found.possible).sentence()

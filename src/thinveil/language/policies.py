@@ -46,7 +46,7 @@ class Policies:
         least, most = self.min_epsilon, self.max_queries
         return [
             *([] if least is None else [f"refuses answers with a share below {least:g}"]),
-            *([] if most is None else [f"gives at most {most:,} answers in all"]),
+            *([] if most is None else [f"gives at most {_answers(most)} in all"]),
             *(["gives a question that was asked before the same answer"] * self.cache),
         ]
 
@@ -62,9 +62,14 @@ class Policies:
                 )
         if self.max_queries is not None and answered + batch.queries > self.max_queries:
             raise BudgetSpent(
-                f"the curator gives at most {self.max_queries:,} answers in all: {answered:,} "
-                f"answers are given, the next batch asks for {batch.queries:,}"
+                f"the curator gives at most {_answers(self.max_queries)} in all: "
+                f"{_answers(answered)} {'is' if answered == 1 else 'are'} given, the next batch "
+                f"asks for {batch.queries:,}"
             )
+
+
+def _answers(many: int) -> str:
+    return f"{many:,} answer{'' if many == 1 else 's'}"
 
 
 NO_POLICIES: Final = Policies()

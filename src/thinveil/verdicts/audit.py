@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -175,14 +175,7 @@ def _derived(source: Any, schema: Schema | None, origin: Mapping[str, Any]) -> b
 
 def _with_trials(verdict: Verdict, truth: Dataset, observer: Observer, simulated: bool) -> Verdict:
     """Add trials of membership; where the table has nobody to ask about, say so."""
-    options = verdict.options
-    try:
-        trial = membership_trials(
-            truth, options, observer, claim=verdict.facts.claim, simulated=simulated
-        )
-    except UsageError as error:
-        return _noted(verdict, error)
-    return replace(verdict, membership=trial)
+    return _with("membership", membership_trials, verdict, truth, observer, simulated)
 
 
 def _with_canaries(
@@ -193,18 +186,25 @@ def _with_canaries(
     stopped = verdict.run.ending not in _RUN_OUT or (trial is not None and trial.interrupted)
     if not options.canaries or truth is None or stopped:
         return verdict
+    return _with("canaries", canary_runs, verdict, truth, observer, simulated)
+
+
+def _with(
+    name: str,
+    runs: Callable[..., Any],
+    verdict: Verdict,
+    truth: Dataset,
+    observer: Observer,
+    simulated: bool,
+) -> Verdict:
+    """Add what further runs showed; where the table does not fit them, say so."""
+    claim = verdict.facts.claim
     try:
-        found = canary_runs(
-            truth, options, observer, claim=verdict.facts.claim, simulated=simulated
-        )
+        found = runs(truth, verdict.options, observer, claim=claim, simulated=simulated)
     except UsageError as error:
-        return _noted(verdict, error)
-    return replace(verdict, canaries=found)
-
-
-def _noted(verdict: Verdict, error: UsageError) -> Verdict:
-    said = filter(None, (verdict.notice, str(error)))
-    return replace(verdict, notice=". ".join(dict.fromkeys(each.rstrip(".") for each in said)))
+        said = filter(None, (verdict.notice, str(error)))
+        return replace(verdict, notice=". ".join(dict.fromkeys(each.rstrip(".") for each in said)))
+    return replace(verdict, **{name: found})
 
 
 def _trials_alone(

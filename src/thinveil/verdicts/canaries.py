@@ -22,9 +22,6 @@ from thinveil.auditing.attempt import curator_of, once
 from thinveil.auditing.driver import Meter, Observer, Run
 from thinveil.auditing.entries import USUAL_CANARIES, USUAL_CONFIDENCE, confidence_of
 from thinveil.auditing.options import TABLE, Options, usual
-from thinveil.auditing.settings import held_of, options_of
-from thinveil.auditing.sources import truth_of
-from thinveil.auditing.targets import Target
 from thinveil.curator.neighbours import Neighbour
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
@@ -36,7 +33,7 @@ from thinveil.verdicts.judging.guesses import epsilon_by_canaries, seen_share
 from thinveil.verdicts.judging.intervals import checked, clopper_pearson
 from thinveil.verdicts.membership import SEEN
 from thinveil.verdicts.names import sense_of
-from thinveil.verdicts.trials import Totals, alone_in, known_by
+from thinveil.verdicts.trials import Totals, alone_in, at_hand, known_by
 from thinveil.verdicts.typed import Mark, Plain
 
 MANY: Final = 40
@@ -296,10 +293,6 @@ def canaries(
     >>> canaries(people(50), mechanism="idp", canaries=4).right
     4
     """
-    held = held_of(source, schema, table)
-    if isinstance(held, Target):
-        raise UsageError("canaries need the table itself, to plant them in")
-    data = truth_of("self", held, {})
-    assert data is not None
     wanted = {"canaries": canaries, "canary_values": values, "confidence": confidence}
-    return canary_runs(data, options_of(None, {**settings, **wanted}, held), observer)
+    told = at_hand("a planted value", source, schema, table, {**settings, **wanted})
+    return canary_runs(*told, observer)

@@ -269,11 +269,21 @@ def trial(
     >>> trial(people(50), mechanism="idp", trials=60).fpr
     0.0
     """
+    wanted = {**settings, "attack": "membership", "trials": trials, "confidence": confidence}
+    return membership_trials(*at_hand("a trial", source, schema, table, wanted), observer)
+
+
+def at_hand(
+    what: str, source: Any, schema: Schema | None, table: str | None, wanted: dict[str, Any]
+) -> tuple[Dataset, Options]:
+    """Return a table whose neighbours can be made, and the options of an attack on it.
+
+    Raises:
+        UsageError: There is no table at hand, only something that answers.
+    """
     held = held_of(source, schema, table)
     if isinstance(held, Target):
-        raise UsageError("a trial needs the table itself, to make its neighbours from")
+        raise UsageError(f"{what} needs the table itself, to make its neighbours from")
     data = truth_of("self", held, {})
     assert data is not None
-    wanted = {**settings, "attack": "membership", "trials": trials, "confidence": confidence}
-    options = options_of(None, wanted, held)
-    return membership_trials(data, options, observer)
+    return data, options_of(None, wanted, held)

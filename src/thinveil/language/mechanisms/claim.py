@@ -160,12 +160,21 @@ class Claim:
     @property
     def textbook(self) -> bool:
         """Whether it would be honest, were it not drawn in doubles (Mironov 2012)."""
-        return self.protected and not self.shape.leaks and self.in_doubles
+        return self.protected and not self.shape.leaks and self._rounds
 
     @property
     def control(self) -> bool:
         """Whether it is honest: neither the noise nor how it is drawn depends on the data."""
-        return self.protected and not self.shape.leaks and not self.in_doubles
+        return self.protected and not self.shape.leaks and not self._rounds
+
+    @property
+    def _rounds(self) -> bool:
+        """Whether draws are rounded on their way: sums of doubles, or whole parts of logarithms.
+
+        The largest of 2^53 whole parts is finite: one more can come from a true bit of 1 only.
+        """
+        whole = self.sampler == "own" and type(self.noise) is DiscreteLaplace
+        return self.in_doubles or (whole and self.post != "binary")
 
     @property
     def zoned(self) -> bool:
