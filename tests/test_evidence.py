@@ -133,7 +133,7 @@ def test_a_target_that_lies_is_found_out() -> None:
 
     attack = shell("count", Liar.facts, STRATEGIES["published"], box={0: (0, 2)})
     ended = run(attack, Liar(), Free())
-    assert ended.ending == "target"
+    assert ended.ending == "broken"
     assert "unprotected" in ended.reason
 
 

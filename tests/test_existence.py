@@ -457,7 +457,7 @@ def test_a_target_that_hides_records_is_found_out() -> None:
             return np.full(batch.queries, 0.3)
 
     ended = run(wished(presence.columns, Hiding.facts, columns=[0]), Hiding(), schedule_for(bdp()))
-    assert ended.ending == "target"
+    assert ended.ending == "broken"
     assert "outside every range" in ended.reason
 
 

@@ -16,6 +16,7 @@
     ├── BudgetError           a privacy budget cannot be used as asked
     │   └── BudgetSpent       the cap or a limit refuses a batch; nothing of it was answered
     ├── EvidenceError         an answer cannot come from the claimed mechanism
+    │   ├── ClaimBroken       checks found that the target does not do what it claims
     │   └── Undecided         the answers that may be had do not decide; the reason says why
     ├── TargetError           a target failed or answered nonsense
     ├── PluginError           somebody's plug-in cannot be used
@@ -113,6 +114,19 @@ class EpsilonError(UsageError, BudgetError):
 
 class EvidenceError(ThinveilError):
     """An answer cannot come from the claimed mechanism."""
+
+
+class ClaimBroken(EvidenceError):
+    """Checks found that the target does not do what it claims.
+
+    Args:
+        message: What it did, in sentences.
+        evidence: The same as values (`attacker.checks.found`).
+    """
+
+    def __init__(self, message: str, evidence: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.evidence = evidence
 
 
 class Undecided(EvidenceError):

@@ -16,6 +16,7 @@ class TableFound:
     (Bootstrap DP); counts are then all 1. Bits are, for each column, what it was worth under the
     attack's own beliefs, given the columns before it; None where the attack has none
     (`code_length` fills it in). Columns at the end of which nothing is known may be left off.
+    Margins are columns known by themselves: which values they hold how often, and not whose.
     """
 
     columns: tuple[int, ...]  # in the order in which they were found
@@ -25,6 +26,7 @@ class TableFound:
     widths: tuple[int, ...]  # for each column, the precision in steps of its grid
     distinct: bool = False
     bits: tuple[float, ...] | None = None
+    margins: tuple[ColumnFound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

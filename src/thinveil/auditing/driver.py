@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import numpy as np
 
 from thinveil.attacker.channel import Looked
+from thinveil.attacker.checks.found import Checked
 from thinveil.attacker.evidence.likelihood import ErrorBound
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.schedule import Schedule
@@ -36,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 _COLLECT_SECONDS = 20.0
 
-Ending = Literal["complete", "undecided", "cap", "interrupted", "target"]
+Ending = Literal["complete", "undecided", "cap", "interrupted", "target", "broken"]
 
 
 @dataclass(slots=True)
@@ -56,6 +57,10 @@ class Meter:
         risk: The chance, as planned by the attack, that it decided anything wrongly.
         spent: The claimed loss of everything answered so far.
         channel: What came of looking at doubles; None where nobody looked.
+        checks: Answers to questions that check the claim; not among `queries`, `questions` and
+            `rounds`, but claimed and spent like all others.
+        check_rounds: Batches of those.
+        checked: What they found; None where nobody checked.
     """
 
     columns: int
@@ -69,12 +74,26 @@ class Meter:
     risk: float = 0.0
     spent: Fraction = Fraction(0)
     channel: Looked | None = None
+    checks: int = 0
+    check_rounds: int = 0
+    checked: Checked | None = None
+
+    @property
+    def drawn(self) -> int:
+        """All answers that were drawn, those of checks included."""
+        return self.queries + self.checks
 
     def __post_init__(self) -> None:
         self.by_column = np.zeros(self.columns + 1, np.int64)
 
     def count(self, batch: QueryBatch, records: int) -> None:
         """Count an answered batch."""
+        self.channel = batch.about.channel or self.channel
+        self.checked = batch.about.checked or self.checked
+        if batch.about.check:
+            self.checks += batch.queries
+            self.check_rounds += 1
+            return
         self.queries += batch.queries
         self.questions += batch.questions
         self.rounds += 1
@@ -149,31 +168,36 @@ def run(
     reason = ""
     answers: Answers | None = None
     about = About()
-    error: BaseException | None = None
+    refused: BudgetError | None = None
     try:
         with _rare_collections() as each_round:
             while True:
                 try:
-                    batch = attack.send(answers) if answers is not None else next(attack)
+                    batch = attack.throw(refused) if refused else _sent(attack, answers)
                 except StopIteration as stop:
                     found: _T = stop.value
                     break
-                about = batch.about
-                answers = carrier.carry(batch)
+                about, refused = batch.about, None
+                try:
+                    answers = carrier.carry(batch)
+                except BudgetError as spent:
+                    if not about.check:  # the attack may go on without what checks its target
+                        raise
+                    refused = spent
+                    continue
                 observer(meter, about)
                 each_round()
     except tuple(_ENDINGS) as early:
-        cold = meter.rounds == 0 and not isinstance(early, BudgetSpent)
+        cold = meter.rounds + meter.check_rounds == 0 and not isinstance(early, BudgetSpent)
         if isinstance(early, BudgetError) and cold:
             raise
         ending = next(name for kind, name in _ENDINGS.items() if isinstance(early, kind))
         reason = "the run was interrupted" if ending == "interrupted" else str(early)
-        found, error = about.so_far(), early
+        found = about.so_far()
     carrier.restore()
-    unresumable = ending == "target" and not isinstance(error, TargetError)
     kept, seconds = carrier.ledger, time.perf_counter() - start
     asked = transcript.sha256 if transcript else ""
-    claimed = (kept.spent, not unresumable, kept.delta)
+    claimed = (kept.spent, ending != "broken", kept.delta)
     return Run(found, ending, reason, meter, *claimed, seconds, asked)
 
 
@@ -182,9 +206,14 @@ _ENDINGS: Final[dict[type[BaseException], Ending]] = {
     KeyboardInterrupt: "interrupted",
     Undecided: "undecided",
     TargetError: "target",
-    EvidenceError: "target",
+    EvidenceError: "broken",
 }
 """What ends a run early, and how that is called; of two that fit, the first counts."""
+
+
+def _sent(attack: Attack[_T], answers: Answers | None) -> QueryBatch:
+    """Send an attack its answers, or have it begin."""
+    return next(attack) if answers is None else attack.send(answers)
 
 
 class _Carrier:
@@ -212,8 +241,9 @@ class _Carrier:
 
     def carry(self, batch: QueryBatch) -> Answers:
         """Stamp a batch, have it answered or hear it again, and count it."""
-        meter, number = self.meter, self.meter.rounds + 1
-        epsilon = self._schedule.stamp(batch, meter.queries)
+        meter = self.meter
+        number = meter.rounds + meter.check_rounds + 1
+        epsilon = self._schedule.stamp(batch, meter.drawn)
         stamped = batch.stamped((self._key, number), epsilon)
         digest = b"" if self._transcript is None else batch.digest()
         values = None if self._transcript is None else self._transcript.replay(number, digest)
@@ -226,7 +256,6 @@ class _Carrier:
         meter.count(batch, self._facts.records)
         meter.error.add(self._facts.claim, batch.queries, stamped.epsilon)
         meter.risk = batch.about.risk
-        meter.channel = batch.about.channel or meter.channel
         meter.spent = self._ledger.spent
         if self._watched:
             how = "replayed" if values is not None else "drawn"
@@ -237,7 +266,7 @@ class _Carrier:
     def _hear(self, batch: QueryBatch, answers: Answers) -> Event:
         """Return what a recorded batch cost, and let a target that remembers hear it again."""
         mine, law = self._remembering, self._facts.claim.noise
-        drawn = self.meter.queries
+        drawn = self.meter.drawn
         spend = Spend.of(batch, law) if mine is None else mine.recall(batch, answers, drawn)
         self._recorded.append(spend)
         self.meter.replayed += 1
@@ -268,7 +297,7 @@ class _Carrier:
         recorded, self._recorded = self._recorded, []
         if recorded and isinstance(self._target, Restorable):
             free = PostProcessing(f"replay of {self.meter.replayed} batches")
-            self._target.restore(self.meter.queries, [*recorded, free])
+            self._target.restore(self.meter.drawn, [*recorded, free])
 
 
 @contextmanager

@@ -18,6 +18,10 @@ USUAL_CONFIDENCE: Final = "0.999"
 
 CHANNELS: Final = ("doubles", "noise")
 """What an attack looks at besides values: which doubles can come out, or nothing."""
+CHECKS: Final = ("on", "off")
+"""Whether an attack also checks that its target does what it claims."""
+ON_PEOPLE: Final = ("attribute", "count", "membership", "uniqueness")
+"""The attacks that begin with something known."""
 USUAL_CANARIES: Final = 10**12
 """From how many values a planted one is drawn, unless told otherwise."""
 
@@ -52,6 +56,10 @@ class Entry:
     curators: bool = False
     attacks: tuple[str, ...] = ()
 
+    def called(self, name: str) -> str:
+        """Return the name of an option on the command line."""
+        return self.flag or "--" + name.replace("_", "-")
+
 
 def option(usual: Any, *entry: Any, **more: Any) -> Any:
     """Return a field of the table: what it usually is, and its entry."""
@@ -69,6 +77,28 @@ def ours(usual: Any, *entry: Any, **more: Any) -> Any:
 def only_for(attacks: tuple[str, ...], usual: Any, *entry: Any, **more: Any) -> Any:
     """Return a field that some attacks only have a use for."""
     return option(usual, *entry, attacks=attacks, **more)
+
+
+def check_attack(options: Any, table: Mapping[str, Entry]) -> None:
+    """Refuse an attack that lacks something, and options that it has no use for."""
+    attack, people = options.attack, options.people
+    if attack in ON_PEOPLE and not any(people) and not options.trials_only:
+        raise UsageError(
+            f"the attack {attack} needs something known: --known COLUMN=VALUE"
+            + ("" if attack == "count" else " or --people FILE")
+        )
+    if attack == "count" and len(people) > 1:
+        raise UsageError("the attack count takes one predicate")
+    if attack == "column" and not options.columns:
+        raise UsageError("the attack column needs --column NAME")
+    for name, entry in table.items():
+        if entry.attacks and attack not in entry.attacks and getattr(options, name):
+            fit = " and ".join(entry.attacks)
+            raise UsageError(
+                f"{entry.called(name)}: the attack {attack} has no use for it, only {fit} do"
+            )
+    if len(set(options.columns)) != len(options.columns):
+        raise UsageError("--column: a column is given twice")
 
 
 def check_canaries(canaries: object, values: object) -> None:

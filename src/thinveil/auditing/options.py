@@ -21,10 +21,13 @@ from thinveil.attacker.strategies import SETTLING, STRATEGIES, USUAL, strategy_f
 from thinveil.attacker.terms import Person
 from thinveil.auditing.entries import (
     CHANNELS,
+    CHECKS,
+    ON_PEOPLE,
     USUAL_CANARIES,
     USUAL_CONFIDENCE,
     Entry,
     box_of,
+    check_attack,
     check_canaries,
     codes_of,
     confidence_of,
@@ -54,8 +57,6 @@ from thinveil.language.schema import Schema
 ATTACKS: Final = ("attribute", "column", "count", "dataset", "membership", "uniqueness")
 """The names of all attacks, sorted."""
 UNIVERSES: Final = ("unbounded", "bounded")
-
-_ON_PEOPLE: Final = ("attribute", "count", "membership", "uniqueness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Options:
         flag="--column",
         repeated=True,
     )
-    people: tuple[Mapping[str, str], ...] = only_for(_ON_PEOPLE, (), kind="people", flag="--known")
+    people: tuple[Mapping[str, str], ...] = only_for(ON_PEOPLE, (), kind="people", flag="--known")
     present: bool = only_for(
         ("uniqueness",), False, "Uniqueness: the person is known to be there.", "flag"
     )
@@ -176,6 +177,14 @@ class Options:
     confidence: str = option(
         USUAL_CONFIDENCE, "How sure intervals and bounds are.", "number", "SHARE"
     )
+    checks: str | None = option(
+        None,
+        "Whether to check in passing that the target does what it claims. [on, unless it is ours]",
+        choices=CHECKS,
+    )
+    check_claim: bool = option(
+        False, "Check that the target does what it claims, and attack nobody.", "flag"
+    )
 
     def __post_init__(self) -> None:
         if type(self.k) is not int or type(self.seed) is not int:
@@ -198,32 +207,14 @@ class Options:
         self.cap_value()
         self.policies()
         confidence_of(self.confidence)
+        if self.checks not in (None, *CHECKS):
+            raise UsageError(f"--checks is one of {', '.join(CHECKS)}")
         if self.channel not in (None, *CHANNELS):
             raise UsageError(f"--channel is one of {', '.join(CHANNELS)}")
         if type(self.trials) is not int or self.trials < 0 or self.trials == 1:
             raise UsageError("--trials must be a whole number: 0, or at least 2 for two worlds")
         check_canaries(self.canaries, self.canary_values)
-        self._check_attack()
-
-    def _check_attack(self) -> None:
-        """Refuse an attack that lacks something, and what it has no use for."""
-        if self.attack in _ON_PEOPLE and not any(self.people) and not self.trials_only:
-            raise UsageError(
-                f"the attack {self.attack} needs something known: --known COLUMN=VALUE"
-                + ("" if self.attack == "count" else " or --people FILE")
-            )
-        if self.attack == "count" and len(self.people) > 1:
-            raise UsageError("the attack count takes one predicate")
-        if self.attack == "column" and not self.columns:
-            raise UsageError("the attack column needs --column NAME")
-        for name, entry in TABLE.items():
-            if entry.attacks and self.attack not in entry.attacks and getattr(self, name):
-                fit = " and ".join(entry.attacks)
-                raise UsageError(
-                    f"{flag_of(name)}: the attack {self.attack} has no use for it, only {fit} do"
-                )
-        if len(set(self.columns)) != len(self.columns):
-            raise UsageError("--column: a column is given twice")
+        check_attack(self, TABLE)
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Options:
@@ -389,7 +380,7 @@ TABLE: Final[Mapping[str, Entry]] = {each.name: each.metadata["entry"] for each 
 
 def flag_of(name: str) -> str:
     """Return the name of an option on the command line."""
-    return TABLE[name].flag or "--" + name.replace("_", "-")
+    return TABLE[name].called(name)
 
 
 def usual(name: str) -> Any:

@@ -76,7 +76,7 @@ _ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside"
 @click.option("--transcript", metavar="FILE", help="Keep every batch and its answers there.")
 @click.option("--resume", metavar="FILE", help="Go on with an interrupted run.")
 @click.option("--output", metavar="FILE", help="Write the reconstructed table there as CSV.")
-@settings("trials", "confidence")
+@settings("trials", "check_claim")
 @click.option("--report", metavar="FILE", help="Write a report there: one HTML file.")
 @click.option(
     "--comparison/--no-comparison",
@@ -295,7 +295,7 @@ def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
         if verdict.network is not None and kept:
             notices.print(Text(f"The transcript is in {kept}; it holds all answers."))
         return
-    if ended == "target":
+    if ended in ("broken", "target"):
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))
     if kept and ended != "cap" and verdict.run.resumable:
         notices.print(Text(how_to_go_on(kept)))

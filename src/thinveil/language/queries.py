@@ -152,6 +152,8 @@ class About:
         so_far: Called only when somebody looks; returns the reconstruction so far.
         risk: The chance, planned so far, that the attack decided something wrongly.
         channel: What came of looking at doubles, where the attack does.
+        check: Whether it is asked to check the claim, beside the attack.
+        checked: What such checks found so far, where there are some.
     """
 
     label: str = ""
@@ -159,6 +161,8 @@ class About:
     so_far: Callable[[], Any] = lambda: None
     risk: float = 0.0
     channel: Any = None
+    check: bool = False
+    checked: Any = None
 
 
 _NOTHING = About()

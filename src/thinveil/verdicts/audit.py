@@ -305,7 +305,7 @@ def _network(target: Target, ended: Run[Any]) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = trips.to_plain()
     ask = getattr(target, "ledger", None)
-    if callable(ask) and ended.ending != "target":
+    if callable(ask) and ended.ending not in ("broken", "target"):
         with suppress(ThinveilError):
             found["ledger"] = ask()
     return found

@@ -96,12 +96,12 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0 where the attack ran to its end, 3 where it ended early, 1 where the target died."""
+        """0 where the attack ran to its end, 3 where it ended early, 1 where the target failed."""
         if self.run.ending in ("complete", "undecided"):
             parts = (self.membership, self.canaries)
             stopped = any(each is not None and each.interrupted for each in parts)
             return EXIT_EARLY if stopped else EXIT_COMPLETE
-        return EXIT_ERROR if self.run.ending == "target" else EXIT_EARLY
+        return EXIT_ERROR if self.run.ending in ("broken", "target") else EXIT_EARLY
 
     @property
     def result(self) -> Any:

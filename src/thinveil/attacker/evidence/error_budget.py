@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from thinveil.attacker.evidence.power import power
@@ -104,4 +104,4 @@ def undecided(care: Care, noise: object, nats: float | None = None) -> Undecided
 
 def risky(about: About, care: Care) -> About:
     """Return what a batch is about, with the chance of error planned so far."""
-    return About(about.label, about.done, about.so_far, care.risk)
+    return replace(about, risk=care.risk)

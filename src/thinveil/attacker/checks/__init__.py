@@ -1,0 +1,1 @@
+"""Does the target do what it claims? Asked of its answers alone, beside an attack or by itself."""

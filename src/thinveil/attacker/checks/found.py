@@ -1,0 +1,58 @@
+"""What checks of a claim found: what was looked at, and what no target that keeps it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thinveil.errors import ClaimBroken
+
+Kind = Literal["known", "support", "fit", "totals", "contradiction"]
+"""A known answer that came otherwise; a value that the law cannot give; a misfit of many values;
+counts that do not add up; answers that no table explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that a target did and that one which keeps its claim would not do.
+
+    Args:
+        kind: What was looked at.
+        said: A sentence for people: what was asked, what came, what would have come.
+        chance: At most so likely does a target that keeps its claim look like this.
+        still: A sentence for people: what can still be believed although the claim is broken.
+    """
+
+    kind: Kind
+    said: str
+    chance: float
+    still: str
+
+
+@dataclass(slots=True)
+class Checked:
+    """What checks of a claim have looked at, while a run lasts and after it.
+
+    Args:
+        alarm: The chance that a target which keeps its claim is ever called broken, as planned.
+        questions: Questions asked for this alone.
+        answers: Their answers.
+        watched: Answers of the attack that were held against the claimed law in passing.
+        passed: What was looked at and found as claimed, a phrase each.
+        broken: What was found otherwise; empty where nothing was.
+        power: Sentences that say which lies would have been seen.
+    """
+
+    alarm: float
+    questions: int = 0
+    answers: int = 0
+    watched: int = 0
+    passed: list[str] = field(default_factory=list)
+    broken: list[Evidence] = field(default_factory=list)
+    power: list[str] = field(default_factory=list)
+
+
+def broken(evidence: Sequence[Evidence]) -> ClaimBroken:
+    """Return the error that ends a run because its target does not do what it claims."""
+    return ClaimBroken(" ".join(each.said for each in evidence), tuple(evidence))
