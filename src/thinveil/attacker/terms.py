@@ -95,10 +95,7 @@ class Rules:
 
 def contradiction() -> EvidenceError:
     """Return the error for answers that no table explains."""
-    return EvidenceError(
-        "the answers contradict each other: the target does not do what it claims, or an answer "
-        "was misread"
-    )
+    return EvidenceError("the answers contradict each other: no table explains them all")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import numpy as np
 
 from thinveil.attacker.channel import Looked
-from thinveil.attacker.checks.found import Checked
+from thinveil.attacker.checks.found import Checked, Evidence, evidence_of
 from thinveil.attacker.evidence.likelihood import ErrorBound
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.schedule import Schedule
@@ -120,6 +120,7 @@ class Run(Generic[_T]):
         delta: The claimed delta of this run, added up as the loss is.
         seconds: How long it took.
         transcript: A hash over all questions and answers; empty where none was wanted.
+        evidence: Where the ending is "broken", what the target did that its claim rules out.
     """
 
     found: _T
@@ -131,6 +132,7 @@ class Run(Generic[_T]):
     delta: Fraction = Fraction(0)
     seconds: float = 0.0
     transcript: str = ""
+    evidence: tuple[Evidence, ...] = ()
 
     def or_interrupt(self) -> Run[_T]:
         """Pass on an interruption that was turned into an early ending."""
@@ -169,6 +171,7 @@ def run(
     answers: Answers | None = None
     about = About()
     refused: BudgetError | None = None
+    evidence: tuple[Evidence, ...] = ()
     try:
         with _rare_collections() as each_round:
             while True:
@@ -194,11 +197,13 @@ def run(
         ending = next(name for kind, name in _ENDINGS.items() if isinstance(early, kind))
         reason = "the run was interrupted" if ending == "interrupted" else str(early)
         found = about.so_far()
+        if isinstance(early, EvidenceError) and ending == "broken":
+            evidence = evidence_of(early, meter.error.total + meter.risk)
     carrier.restore()
     kept, seconds = carrier.ledger, time.perf_counter() - start
     asked = transcript.sha256 if transcript else ""
     claimed = (kept.spent, ending != "broken", kept.delta)
-    return Run(found, ending, reason, meter, *claimed, seconds, asked)
+    return Run(found, ending, reason, meter, *claimed, seconds, asked, evidence)
 
 
 _ENDINGS: Final[dict[type[BaseException], Ending]] = {

@@ -164,7 +164,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         if compared.interrupted or (drawn is not None and drawn.interrupted):
             code = EXIT_EARLY
             notices.print(Text("The comparison was interrupted: the report has what was done."))
-    if output:
+    if output and verdict.run.found is not None:
         write_table(verdict, output)
     result = verdict.record(compared, drawn, records)
     write_json(json_file, result.to_plain(), private=True)
@@ -295,7 +295,7 @@ def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
         if verdict.network is not None and kept:
             notices.print(Text(f"The transcript is in {kept}; it holds all answers."))
         return
-    if ended in ("broken", "target"):
+    if ended == "target":
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))
     if kept and ended != "cap" and verdict.run.resumable:
         notices.print(Text(how_to_go_on(kept)))

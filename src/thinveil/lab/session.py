@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -88,7 +89,7 @@ class Session:
 
     def _run(self) -> None:
         try:
-            self._end(self._attempt.run(self._round))
+            self._end(self._attempt.run(self._round))  # type: ignore[arg-type]
         except ThinveilError as error:
             self._emit("end", ending="error", sentence=f"The run failed: {error}.")
         except Exception as error:  # what it says could hold values of the table
@@ -134,18 +135,20 @@ class Session:
             }
         return told
 
-    def _end(self, ended: Run[Found]) -> None:
+    def _end(self, ended: Run[Found | None]) -> None:
         setting, truth, facts = self.setting, self.setting.table.data, self._target.facts
-        found, seed = ended.found, setting.options.seed
+        found = None if ended.ending == "broken" else ended.found
+        seed = setting.options.seed
         scored = score(found, truth, seed) if isinstance(found, TableFound) else None
         verdict = Verdict(
             options=setting.options,
             facts=facts,
-            run=ended,  # type: ignore[arg-type]
+            run=replace(ended, found=found),
             score=scored,
             findings=result_of(found, setting.options, facts, truth),
             seconds=ended.seconds,
             seed=seed,
+            ours=True,
         )
         self._emit(
             "end",

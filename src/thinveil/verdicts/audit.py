@@ -27,6 +27,8 @@ from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, UsageError
+from thinveil.language import mechanisms
+from thinveil.language.laws import LAWS
 from thinveil.language.schema import Schema
 from thinveil.verdicts.canaries import canary_runs
 from thinveil.verdicts.judging.accuracy import accuracy_of
@@ -124,7 +126,8 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         if verdict.run.ending in _RUN_OUT and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
         verdict = _with_canaries(verdict, truth, observer, isinstance(held, Target))
-        if exhibits and not isinstance(held, Target) and options.attack == "dataset":
+        drawn = options.attack == "dataset" and verdict.run.ending != "broken"
+        if exhibits and drawn and not isinstance(held, Target):
             verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
         return verdict
 
@@ -150,9 +153,8 @@ def _run(
             _keep(recorded)
         verdict = _verdict(options, target, truth, ended, recorded)
         asked = ended.transcript if ended.meter.rounds else None
-        return replace(
-            verdict, looks=tracer.looks(ended.found), provenance=Provenance.now(command, asked)
-        )
+        looks = () if ended.ending == "broken" else tracer.looks(ended.found)
+        return replace(verdict, looks=looks, provenance=Provenance.now(command, asked))
     except BaseException as error:
         with suppress(TranscriptError):
             _keep(recorded)
@@ -267,6 +269,8 @@ def _verdict(
     transcript: Transcript,
 ) -> Verdict:
     facts, asked = target.facts, ended.meter.queries > 0
+    if ended.ending == "broken":  # what its answers seemed to show is not said
+        ended, truth = replace(ended, found=None), None
     looked, believed = ended.meter.channel, options.believed(facts.schema)
     by_doubles = looked is not None and looked.used
     seen = simpler(facts) if by_doubles else facts  # what the attack was an attack on
@@ -295,7 +299,16 @@ def _verdict(
         bounds=bounds,
         network=_network(target, ended),
         accuracy=accuracy,
+        ours=_ours(target),
     )
+
+
+def _ours(target: Target) -> bool:
+    """Tell whether a curator of ours runs a mechanism of ours, so that it does what it claims."""
+    claim = target.facts.claim
+    law = claim.noise is None or type(claim.noise) is LAWS.get(claim.noise.name)
+    scale = type(claim.sensitivity).__module__.startswith(mechanisms.__name__)
+    return type(target) is Curator and law and scale
 
 
 def _network(target: Target, ended: Run[Any]) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
 from thinveil.verdicts.judging.bounds import Bounds
+from thinveil.verdicts.judging.claim_check import ClaimCheck
 from thinveil.verdicts.judging.possible import Possible
 from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
@@ -95,9 +96,10 @@ class Record(Plain):
     Beside what `Verdict` has: `records_rebuilt` and `values_rebuilt` count what was settled in an
     attack on the whole table, right or wrong; `present` says that presence was taken as given;
     `trials_wanted` how many trials were asked for; `possible` what the claim's law says before any
-    question is asked; `comparison` and `risk` stand beside the run
-    in its report; `records_shown` is there only where somebody asked for records. A field that
-    is not marked as harmless is masked in reports.
+    question is asked; `checks` and `checks_questions` count answers and questions that checked
+    the claim, beside the others, and `claim_check` says what they found; `comparison` and `risk`
+    stand beside the run in its report; `records_shown` is there only where somebody asked
+    for records. A field that is not marked as harmless is masked in reports.
     """
 
     DERIVED: ClassVar = (
@@ -157,6 +159,9 @@ class Record(Plain):
     risk: Risk | None = None
     records_shown: tuple[Example, ...] | None = None
     canaries: Canaries | None = None
+    checks: Harmless[int] = 0
+    checks_questions: Harmless[int] = 0
+    claim_check: Harmless[ClaimCheck | None] = None
 
     @property
     def answers_a_question(self) -> float:
@@ -207,6 +212,12 @@ class Record(Plain):
     def only_trials(self) -> bool:
         """Whether the run consists of trials of membership, and attacked nobody else."""
         return self.attack == "membership" and self.membership is not None and not self.result
+
+    @property
+    def only_claim(self) -> bool:
+        """Whether nothing is said of the table: the claim is broken, or was all that was asked."""
+        check = self.claim_check
+        return check is not None and (check.alone or bool(check.broken))
 
     @property
     def settled(self) -> int:

@@ -41,6 +41,10 @@ SILENT: Final = "no usable difference"
 
 def outcome(run: Record, masked: bool = False) -> str:
     """Say the outcome of a run in a plain sentence or two; masked, without values of people."""
+    if run.claim_check is not None and run.only_claim:
+        said = run.claim_check.sentence()
+        early = run.ended not in ("complete", "broken")
+        return f"The check ended early: {run.reason}. {said}" if early else said
     if run.only_trials and run.membership is not None:
         return said_of_trials.trials(run.membership)
     precise = f" ({PRECISE})" if run.precision else ""

@@ -12,6 +12,7 @@ from thinveil.attacker.code_length import CodeLength
 from thinveil.attacker.evidence.error_budget import SEQUENTIAL
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.driver import Run
+from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.trace import Look, shares, sizes
@@ -25,6 +26,7 @@ from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
 from thinveil.verdicts.judging.bounds import Bounds, largest_loss
+from thinveil.verdicts.judging.claim_check import ClaimCheck
 from thinveil.verdicts.judging.possible import Possible, possible
 from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
@@ -39,7 +41,7 @@ _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
     "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed",
     "error_probability", "channel", "score", "notice", "seed", "transcript", "accuracy",
-    "membership", "staircase", "canaries", "possible",
+    "membership", "staircase", "canaries", "possible", "claim_check",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
@@ -72,6 +74,7 @@ class Verdict:
         staircase: Answers about one predicate, for a picture, where they were asked for.
         provenance: Versions, the command, and a hash of what was asked and answered.
         derived: Whether steps and lists of categories were taken from the table itself.
+        ours: Whether the target is a curator of ours, with a mechanism of ours.
     """
 
     options: Options
@@ -93,6 +96,7 @@ class Verdict:
     provenance: Provenance | None = None
     derived: bool = False
     canaries: Canaries | None = None
+    ours: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -138,11 +142,21 @@ class Verdict:
         return float(self.run.delta) if self.facts.claim.protected else None
 
     @property
+    def claim_check(self) -> ClaimCheck | None:
+        """What was seen of whether the target does what it claims; None where nobody looked."""
+        meter, evidence = self.run.meter, self.run.evidence
+        accusing = 1 - confidence_of(self.options.confidence)
+        alone = self.options.check_claim
+        return ClaimCheck.of(meter, evidence, alone=alone, ours=self.ours, accusing=accusing)
+
+    @property
     def possible(self) -> Possible | None:
         """What the claim's law says of answers to one question, before any is asked.
 
         Of as many answers as the attack plans for, or had where it stayed undecided.
         """
+        if self.run.ending == "broken" or self.options.check_claim:
+            return None
         claim, most = self.facts.claim, self.options.most_repeats
         loss = largest_loss(self.options.schedule(claim)) if claim.protected else None
         answers = most if self.run.ending == "undecided" else None
@@ -217,6 +231,8 @@ class Verdict:
             questions=meter.questions,
             rounds=meter.rounds,
             trivial_questions=meter.trivial,
+            checks=meter.checks,
+            checks_questions=0 if meter.checked is None else meter.checked.questions,
             questions_by_attribute=dict(zip(names, meter.by_column[:-1].tolist(), strict=True)),
             bits_basis=None if self.bits is None else self.bits_basis,
             budget=options.schedule(claim).describe(),

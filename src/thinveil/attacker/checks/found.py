@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-from thinveil.errors import ClaimBroken
+from thinveil.errors import ClaimBroken, EvidenceError
 
 Kind = Literal["known", "support", "fit", "totals", "contradiction"]
 """A known answer that came otherwise; a value that the law cannot give; a misfit of many values;
 counts that do not add up; answers that no table explains."""
+PUBLIC: Final = "what is public and can be seen elsewhere, and none of its answers"
+"""What can be believed where nothing that a target answered can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +58,18 @@ class Checked:
 def broken(evidence: Sequence[Evidence]) -> ClaimBroken:
     """Return the error that ends a run because its target does not do what it claims."""
     return ClaimBroken(" ".join(each.said for each in evidence), tuple(evidence))
+
+
+def evidence_of(error: EvidenceError, misread: float) -> tuple[Evidence, ...]:
+    """Return what an error shows that ended a run, in which an answer was misread so likely.
+
+    Beside what checks found, these are answers that no law gives, and contradictions that an
+    attack itself ran into: it believed each answer with a planned probability of error.
+    """
+    if isinstance(error, ClaimBroken) and error.evidence:
+        return tuple(each for each in error.evidence if isinstance(each, Evidence))
+    text = str(error)
+    said = f"{text[:1].upper()}{text[1:]}."
+    if isinstance(error, ClaimBroken):
+        return (Evidence("support", said, 0.0, PUBLIC),)
+    return (Evidence("contradiction", said, min(1.0, misread), PUBLIC),)

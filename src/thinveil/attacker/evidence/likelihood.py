@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY
-from thinveil.errors import EvidenceError
+from thinveil.errors import ClaimBroken
 from thinveil.language.claims import Claim
 from thinveil.language.laws.additive import GRAIN
 from thinveil.language.queries import Answers, Codes, Flags, Floats
@@ -66,13 +66,13 @@ def zones(claim: Claim, answers: Answers) -> list[int]:
     """Read each single answer as BELOW, NOISY or ABOVE, the fast special case.
 
     Raises:
-        EvidenceError: Without protection every answer must be 0 or 1.
+        ClaimBroken: Without protection every answer must be 0 or 1.
     """
     values = answers.values
     ones = values == 1
     noisy = (values != 0) & ~ones
     if not claim.protected and noisy.any():
-        raise EvidenceError("an unprotected target answered something other than 0 or 1")
+        raise ClaimBroken("an unprotected target answered something other than 0 or 1")
     found: list[int] = (ones * np.int8(ABOVE) + noisy).tolist()
     return found
 
@@ -126,7 +126,7 @@ def row_loglik(
     are not meant to be asked.
 
     Raises:
-        EvidenceError: A rounded mechanism answered something that is not rounded.
+        ClaimBroken: A rounded mechanism answered something that is not rounded.
     """
     b = np.broadcast_to(threshold[:, None], counts.shape)
     epsilon = answers.epsilon
@@ -203,11 +203,11 @@ def check_rounded(claim: Claim, values: Floats) -> None:
     """Refuse answers that a rounded mechanism cannot give.
 
     Raises:
-        EvidenceError: An answer is not a whole number, or not 0 or 1.
+        ClaimBroken: An answer is not a whole number, or not 0 or 1.
     """
     if claim.noise is not None and claim.noise.silent:
         values = values[~np.isnan(values)]
     if claim.post == "binary" and not ((values == 0) | (values == 1)).all():
-        raise EvidenceError("a target that rounds to 0 or 1 answered something else")
+        raise ClaimBroken("a target that rounds to 0 or 1 answered something else")
     if claim.post == "integer" and not (values == np.rint(values)).all():
-        raise EvidenceError("a target that rounds to whole numbers answered something else")
+        raise ClaimBroken("a target that rounds to whole numbers answered something else")

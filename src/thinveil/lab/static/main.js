@@ -232,7 +232,7 @@ function hear(event) {
 
 function ended(event) {
   become("ended");
-  const failed = event.ending === "error" || event.ending === "target";
+  const failed = ["broken", "error", "target"].includes(event.ending);
   if (failed) alarm(new Error(event.sentence));
   const nothing = event.ending === "undecided";
   find("verdict").textContent = failed ? "" : nothing

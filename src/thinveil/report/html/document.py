@@ -18,6 +18,7 @@ from thinveil.report.charts import (
 from thinveil.report.html import markup, prose, sections, summary
 from thinveil.report.html.markup import (
     Html,
+    bullets,
     code,
     figure_of,
     joined,
@@ -102,6 +103,13 @@ def _foot(view: View) -> Html:
 
 def _parts(view: View) -> list[tuple[str, str, Html]]:
     """Return the parts of the page: a name, a heading and the content of each."""
+    if view.run.only_claim:  # no picture, and nothing of what the answers seem to show
+        return [
+            ("claim", "What was seen of the claim", sections.claim(view.run)),
+            ("assumptions", "Assumptions", sections.assumptions(view)),
+            ("limits", "Limits", bullets(prose.CLAIM_LIMITS)),
+            ("provenance", "Provenance", sections.provenance(view)),
+        ]
     return [
         ("law-alone", "What the law alone says", _law(view.run)),
         ("answers", "What single answers show", _answers(view)),

@@ -90,6 +90,13 @@ LIMITS: Final = (
     "Figures about chance rest on the noise being drawn as the mechanism says.",
 )
 
+CLAIM_LIMITS: Final = (
+    "Answers were held against the claim, and nothing else was: not the program behind them.",
+    "A target that answers from another table, always the same one, or that knows checks when it "
+    "sees them, passes; so does one that changes a record after it was read.",
+)
+"""What a check of a claim does not show."""
+
 AGGREGATES: Final = (
     "This page holds aggregate figures of the table: shares that guessing or the most common value "
     "gets right, and the number of trials. It holds no record, no value and no count of a subset."

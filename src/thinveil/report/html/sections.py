@@ -10,6 +10,8 @@ from thinveil.report.html import prose
 from thinveil.report.html.markup import Html, bullets, code, joined, paragraph, table_of, tag
 from thinveil.report.html.masking import View
 from thinveil.verdicts import sentences
+from thinveil.verdicts.judging.claim_check import LOOKED_AT
+from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.phrases import amount, between, loss, many, short, spelled, sureness
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult
@@ -145,6 +147,29 @@ def assumptions(view: View) -> Html:
     )
 
 
+def claim(run: Record) -> Html:
+    """Return what was seen of whether the target does what it claims."""
+    check = run.claim_check
+    assert check is not None
+    passed = [Named(each) for each in check.passed]
+    power = [Named(each) for each in check.power]
+    table = Table(
+        "What came otherwise than claimed",
+        ("Looked at", "What came", "Probability if the claim is kept", "Still believed"),
+        [
+            (LOOKED_AT[each.kind], Named(each.said), f"at most {up(each.chance)}", each.still)
+            for each in check.broken
+        ],
+    )
+    return joined(
+        table_of(table) if check.broken else "",
+        paragraph("Found as claimed:") if passed else "",
+        bullets(passed),
+        paragraph("What would have been seen:") if power and not check.broken else "",
+        bullets(power) if not check.broken else "",
+    )
+
+
 def planted(run: Record) -> Html:
     """Return what became of planted values; nothing where none were wanted."""
     found = run.canaries
@@ -188,6 +213,8 @@ def sureness_of(view: View) -> Html:
             f"{run.error_probability:.2g}{planned}."
         )
     lines += _on_shares(view)
+    if run.claim_check is not None:
+        lines.append(run.claim_check.sentence())
     if trial:
         lines.append(
             "The rates of the membership trial have exact (Clopper-Pearson) intervals; the bound "

@@ -39,6 +39,7 @@ def verdict(view: View) -> Html:
     whole = "for the answers of one trial" if view.only_trials else "for all answers together"
     if run.delta_claimed:
         whole += f", with a delta of {loss(run.delta_claimed)}"
+    recovery = (_asked_after(view), share.figure, f"{share.of}. {share.baseline}".strip())
     rows = (
         (
             "Claimed loss",
@@ -47,8 +48,9 @@ def verdict(view: View) -> Html:
             if claimed is None
             else f"epsilon, {whole}; {run.budget}".rstrip("; "),
         ),
-        (_asked_after(view), share.figure, f"{share.of}. {share.baseline}".strip()),
+        *([] if run.only_claim else [recovery]),
         ("Answers asked for", amount(run.queries), asked),
+        *([("Checks of the claim", amount(run.checks), "answers beside these")] * bool(run.checks)),
     )
     numbers = [
         tag("div", tag("dt", name), tag("dd", figure, class_="figure"), tag("dd", said))
@@ -158,12 +160,15 @@ def _counted(view: View, score: Score, precise: str) -> Figure:
 
 
 def tone(view: View) -> str:
-    """Return how alarming a run is: "leak", "part", "calm" or "open".
+    """Return how alarming a run is: "broken", "leak", "part", "calm" or "open".
 
     Calm is a run that found nothing usable; open one that was not scored or went no further
     than guessing.
     """
     run, score, trial = view.run, view.run.score, view.run.membership
+    if run.claim_check is not None and run.only_claim:
+        accused = run.claim_check.broken and not run.claim_check.misread
+        return "broken" if accused else "calm" if run.ended == "complete" else "open"
     if run.ended == "undecided":
         return "part" if score and score.recovered else "calm"
     if run.accuracy:

@@ -11,9 +11,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from thinveil.errors import EXIT_EARLY
 from thinveil.paper.rows import Row
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.judging.bounds import Bounds
+from thinveil.verdicts.judging.claim_check import LOOKED_AT, ClaimCheck
+from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
@@ -38,16 +41,17 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(Text(f"  {line}"))
     if verdict.possible is not None:
         console.print(Text(verdict.possible.sentence()))
+    check = verdict.claim_check
+    if check is not None and verdict.record().only_claim:
+        _show_claim(console, verdict, check)
+        return
     console.print(_figures(verdict))
     if verdict.score is not None:
         console.print(_attributes(verdict, wide=console.width >= _WIDE))
     for part in _result(verdict):
         console.print(part)
-    if verdict.membership is not None:
-        for part in membership(verdict.membership):
-            console.print(part)
-    if verdict.canaries is not None:
-        console.print(_canaries(verdict.canaries))
+    for part in (*_further(verdict), *([] if check is None else [Text(check.sentence())])):
+        console.print(part)
     if verdict.notice:
         console.print(Text(f"Note: {verdict.notice}", style="yellow"))
     undecided = verdict.run.ending == "undecided"
@@ -61,7 +65,29 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     console.print(Panel(Text(said), title="Verdict", border_style=style))
 
 
-def _figures(verdict: Verdict) -> Table:
+def _further(verdict: Verdict) -> list[RenderableType]:
+    """Return what runs beside the attack showed."""
+    trials = [] if verdict.membership is None else membership(verdict.membership)
+    return trials + ([] if verdict.canaries is None else [_canaries(verdict.canaries)])
+
+
+def _show_claim(console: Console, verdict: Verdict, check: ClaimCheck) -> None:
+    """Print what was seen of a claim, and nothing of what the answers seem to say."""
+    console.print(_figures(verdict, bare=True))
+    if check.broken:
+        table = _plain_table("what was looked at", "what came", "chance", title="Evidence")
+        for each in check.broken:
+            table.add_row(LOOKED_AT[each.kind], Text(each.said), f"at most {up(each.chance)}")
+        for column in table.columns:
+            column.justify = "left"
+        console.print(table)
+    style = "yellow" if check.misread or verdict.exit_code == EXIT_EARLY else "red"
+    style = style if check.broken or verdict.exit_code else "green"
+    console.print(Panel(Text(verdict.sentence()), title="Verdict", border_style=style))
+
+
+def _figures(verdict: Verdict, bare: bool = False) -> Table:
+    """Return the figures of a run; bare, without those that rest on what answers say."""
     meter, facts = verdict.run.meter, verdict.facts
     group = "" if facts.claim.k is None else f", k = {facts.claim.k}"
     claimed = verdict.epsilon_claimed
@@ -69,15 +95,14 @@ def _figures(verdict: Verdict) -> Table:
     rows = [
         ("mechanism", f"{facts.claim.name}{group}, {facts.claim.universe} universe"),
         ("which is", facts.claim.describe()),
-        ("attack, strategy", f"{verdict.options.attack}, {_strategy(verdict)}"),
+        ("attack, strategy", _attack(verdict)),
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed) + delta),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         ("answers asked for", f"{meter.queries:,}"),
         ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
-        *_accuracy(verdict),
-        *_doubles(verdict),
-        *_errors(verdict),
-        *_bits(verdict),
+        *_checks(verdict),
+        *([] if bare else [*_accuracy(verdict), *_doubles(verdict)]),
+        *([] if bare else [*_errors(verdict), *_bits(verdict)]),
         ("seconds", f"{verdict.seconds:.2f}"),
         *_network(verdict),
     ]
@@ -98,8 +123,22 @@ def _figures(verdict: Verdict) -> Table:
     return table
 
 
-def _strategy(verdict: Verdict) -> str:
-    return "by likelihood" if verdict.options.trials_only else verdict.strategy
+def _attack(verdict: Verdict) -> str:
+    if verdict.options.check_claim:
+        return "none: the claim is checked"
+    strategy = "by likelihood" if verdict.options.trials_only else verdict.strategy
+    return f"{verdict.options.attack}, {strategy}"
+
+
+def _checks(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say how many answers checked the claim, beside those of the attack."""
+    meter, check = verdict.run.meter, verdict.claim_check
+    if check is None or (check.broken and not meter.checks):
+        unchecked = check is None and not verdict.ours and not verdict.options.trials_only
+        return [("checks of the claim", "none (--checks on makes some)")] if unchecked else []
+    asked = f"{many(meter.checks, 'answer')} in {many(meter.check_rounds, 'round')}"
+    seen = f"; {check.watched:,} of the attack held against the law" if check.watched else ""
+    return [("checks of the claim", f"{asked}{seen}")]
 
 
 def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:

@@ -1,0 +1,147 @@
+"""Whether a target does what it claims: what was checked, and what came otherwise.
+
+Where it does not, nothing that its answers seem to show is said: only what it did, how likely one
+that keeps its claim would do so (the probability of a false alarm), and what is still believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from thinveil.attacker.checks.found import Checked, Evidence
+from thinveil.auditing.driver import Meter
+from thinveil.verdicts.judging.possible import up
+from thinveil.verdicts.phrases import many
+
+BROKEN: Final = "The target does not do what it claims"
+KEPT: Final = "The target did what it claims, as far as was checked"
+_CONTRADICTS: Final = "The answers contradict each other: no table explains them all."
+LOOKED_AT: Final = {
+    "known": "a known answer",
+    "support": "possible answers",
+    "fit": "the claimed law",
+    "totals": "totals",
+    "contradiction": "one table for all answers",
+}
+"""What kinds of evidence are about, in words."""
+_DECIDES: Final = " (--error and --repeats decide that)"
+_NOTHING: Final = "Nothing is concluded from"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """One thing that a target did otherwise: what, how likely by chance, what is believed still."""
+
+    kind: str
+    said: str
+    chance: float
+    still: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCheck:
+    """What checks of a claim looked at, and what they found otherwise.
+
+    Args:
+        alone: Whether nothing but the claim was checked, so that nobody was attacked.
+        answers: How many there were: all where nothing else is said, else those of checks.
+        ours: Whether the target is a curator of ours, which does what it claims.
+        alarm: The planned chance that a target which keeps its claim is called broken.
+        watched: Answers of the attack that were held against the claimed law in passing.
+        passed: What was found as claimed, a phrase each.
+        power: Sentences that say which lies would have been seen.
+        broken: What was found otherwise.
+        accusing: So large may the chance of a misread answer be where a target is called broken.
+    """
+
+    DERIVED: ClassVar = ("misread", "sentence")
+
+    alone: bool
+    answers: int
+    ours: bool
+    alarm: float
+    watched: int
+    passed: tuple[str, ...]
+    power: tuple[str, ...]
+    broken: tuple[Misfit, ...]
+    accusing: float
+
+    @staticmethod
+    def of(
+        meter: Meter,
+        evidence: Sequence[Evidence],
+        *,
+        alone: bool,
+        ours: bool,
+        accusing: float,
+    ) -> ClaimCheck | None:
+        """Return what a run showed of its target's claim; None where nobody looked."""
+        if meter.checked is None and not evidence and not alone:
+            return None
+        looked = Checked(0.0) if meter.checked is None else meter.checked
+        answers = meter.drawn if evidence or alone else meter.checks
+        found = tuple(Misfit(*(getattr(each, name) for name in _FIELDS)) for each in evidence)
+        passed, power = tuple(looked.passed), tuple(looked.power)
+        seen = (looked.alarm, looked.watched, passed, power, found)
+        return ClaimCheck(alone, answers, ours, *seen, accusing)
+
+    @property
+    def misread(self) -> bool:
+        """Whether an answer may have been misread, so that the target is not accused.
+
+        A curator of ours does what it claims; and a contradiction accuses nobody where the run
+        allowed for misread answers more often than statements of a verdict may be wrong.
+        """
+        if not self.broken:
+            return False
+        doubtful = (
+            each.kind == "contradiction" and each.chance > self.accusing for each in self.broken
+        )
+        return self.ours or all(doubtful)
+
+    def sentence(self) -> str:
+        """Say what came of it: all that may be said where the claim is broken."""
+        if self.misread:
+            return self._misread()
+        if not self.broken:
+            return self._kept()
+        said = (
+            f"{each.said} One that does what it claims would look like this with a probability "
+            f"of at most {up(each.chance)}."
+            for each in self.broken
+        )
+        still = dict.fromkeys(each.still for each in self.broken)
+        also = f"{_NOTHING} {many(self.answers, 'answer')} beyond this."
+        return " ".join([f"{BROKEN}.", *said, f"Still believed: {'; '.join(still)}.", also])
+
+    def _misread(self) -> str:
+        chance = up(max(each.chance for each in self.broken))
+        nothing = f"{_NOTHING} {many(self.answers, 'answer')}."
+        if not self.ours:
+            return (
+                f"{_CONTRADICTS} An answer may have been misread: this run allowed for that with "
+                f"a probability of up to {chance}{_DECIDES}. Or the target does not do what it "
+                f"claims; which of the two, this run cannot tell. {nothing}"
+            )
+        rare = max(each.chance for each in self.broken) <= self.accusing
+        bug = " That is so rare that an error of thinveil is likelier: please report it."
+        return (
+            f"{_CONTRADICTS} The curator is ours and does what it claims, so an answer was "
+            f"misread; the run allowed for that with a probability of up to {chance}"
+            f"{'' if rare else _DECIDES}.{bug if rare else ''} {nothing}"
+        )
+
+    def _kept(self) -> str:
+        """Say what was checked, and what would have been seen."""
+        asked = f"{many(self.answers, 'answer')} asked for that"
+        if self.watched:
+            asked += f", and {self.watched:,} of the attack held against the law"
+        checked = "; ".join(self.passed) or "nothing yet"
+        start = f"{KEPT}: " if self.alone else "Checked that "
+        false = f"the chance of a false alarm was at most {up(self.alarm)}"
+        return " ".join([f"{start}{checked} ({asked}; {false}).", *self.power])
+
+
+_FIELDS: Final = ("kind", "said", "chance", "still")
