@@ -635,9 +635,10 @@ def test_reproduce_the_worked_example(capsys):
     rows = result["rows"]
     assert result["provenance"]["command"] == "thinveil reproduce sensitivity --json rows.json"
     assert all(
-        row.keys() >= {"experiment", "name", "protected", "published", "measured"} for row in rows
+        row.keys() >= {"experiment", "name", "protected", "expected", "measured"} for row in rows
     )
-    assert all(row["published"] == row["measured"] for row in rows)
+    assert all(row["expected"] == row["measured"] for row in rows)
+    assert {row["provenance"] for row in rows} == {"printed"}
     for name in ("figures/sensitivity.svg", "figures/sensitivity.png"):
         assert Path(name).stat().st_size > 1000
     assert "Erratum 2" in capsys.readouterr().out

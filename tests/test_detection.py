@@ -280,7 +280,7 @@ def test_every_row_of_the_experiment_agrees() -> None:
     assert [row.name for row in found if not row.agrees] == []
     assert len({row.name for row in found}) == len(found) == 18
     assert {"allowed", "agrees"} <= found[0].to_plain().keys()
-    assert [row.published for row in found[:3]] == [80.30245, 98.82165, 100.0]
+    assert [row.expected for row in found[:3]] == [80.30245, 98.82165, 100.0]
 
 
 def test_rows_far_off_do_not_agree() -> None:

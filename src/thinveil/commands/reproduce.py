@@ -1,4 +1,4 @@
-"""thinveil reproduce: the paper's experiments, published figures beside ours."""
+"""thinveil reproduce: the paper's experiments, its figures beside ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thinveil.language.schema_file import read_schema
 from thinveil.paper import detector, simulation
 from thinveil.paper import experiments as paper
 from thinveil.paper.figures import BANK_DIGEST, ERRATA
-from thinveil.paper.rows import Row
+from thinveil.paper.rows import Row, counted
 from thinveil.report.charts import paper as figures
 from thinveil.report.text.progress import progress
 from thinveil.report.text.terminal import show_rows
@@ -51,6 +51,7 @@ def command(
 
     EXPERIMENT is membership, targeting, columns, dataset, sensitivity, detector or all (the
     default). The worked example (sensitivity) and the noise tests (detector) need no table.
+    Each figure says whether the paper prints it.
 
     \b
     Examples:
@@ -85,9 +86,9 @@ def command(
         console.print(Text(f"Figures: {', '.join(str(path) for path in saved)}"))
     different = [row for row in rows if not row.agrees]
     if different:
-        raise ThinveilError(f"{len(different)} of {len(rows)} figures differ from the published")
+        raise ThinveilError(f"{len(different)} of {counted(rows)} differ from what they should be")
     if interrupted:
-        done = f"{len(rows)} figures were done, and agree"
+        done = f"{counted(rows)} were done, and agree"
         notices.print(Text(f"Interrupted in the experiment {interrupted}: {done}."))
         return EXIT_EARLY
     console.print(Text(_agreement(rows), style="bold"))
@@ -127,10 +128,7 @@ def _measured(
 
 
 def _agreement(rows: Sequence[Row]) -> str:
-    """Say that all figures agree, and in which sense the simulated ones do."""
+    """Say that all figures agree, whence they are, and in which sense the simulated ones do."""
     chance = sum(row.allowed is not None for row in rows)
-    within = (
-        f" ({chance} simulated ones within five standard errors; those marked ours or with an "
-        "erratum are of our notes)"
-    )
-    return f"All {len(rows)} figures agree with the published ones{within if chance else ''}."
+    within = f" Simulated ones, {chance} of them, agree within five standard errors."
+    return f"{counted(rows)}: all agree.{within if chance else ''}"

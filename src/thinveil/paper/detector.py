@@ -14,7 +14,7 @@ from thinveil.paper.simulation import MAGNITUDE, PRINTED, PSI, Measured, Score, 
 STANDARD_ERRORS: Final = 5
 """A simulated figure agrees when it is off by at most so many standard errors."""
 
-_OVER_ALL: Final = "rounded answers for 1e-06 over a whole table (ours)"
+_OVER_ALL: Final = "rounded answers for 1e-06 over a whole table"
 _EPSILON: Final = 1e-10
 
 
@@ -30,9 +30,7 @@ def rows(measured: Measured) -> list[Row]:
     score = replace(ten, right=ten.simulations - ten.right)
     _noted(rows, "psi_m, rule as printed, m = 10, % right (erratum 5)", *paper.BACKWARDS, score)
     for m, figure in paper.MEAN_MAGNITUDE.items():
-        _noted(
-            rows, f"mean |z|, m = {m}, % right (ours)", *figure, measured.score(MAGNITUDE.name, m)
-        )
+        _noted(rows, f"mean |z|, m = {m}, % right", *figure, measured.score(MAGNITUDE.name, m))
     for walks in measured.walks:
         _walked(rows, walks)
     _rounding(rows)
@@ -56,15 +54,15 @@ def _noted(rows: Sheet, name: str, percent: float, digits: int, score: Score) ->
     share = score.right / score.simulations
     error = 100 * math.sqrt(share * (1 - share) / score.simulations)
     allowed = 0.5 * 10**-digits + STANDARD_ERRORS * error
-    rows.add(name, None, percent, score.percent, allowed=allowed)
+    rows.add(name, None, percent, score.percent, allowed=allowed, whence="ours")
 
 
 def _walked(rows: Sheet, walks: Walks) -> None:
     """Compare the mean number of answers of the sequential test."""
-    name = f"sequential, error {walks.wanted:g}, mean answers, scale {1 + walks.noisier} (ours)"
+    name = f"sequential, error {walks.wanted:g}, mean answers, scale {1 + walks.noisier}"
     noted = paper.SEQUENTIAL[walks.wanted][walks.noisier]
     allowed = 0.5 + STANDARD_ERRORS * walks.standard_error
-    rows.add(name, None, noted, round(walks.mean, 2), allowed=allowed)
+    rows.add(name, None, noted, round(walks.mean, 2), allowed=allowed, whence="ours")
 
 
 def _rounding(rows: Sheet) -> None:
@@ -82,4 +80,4 @@ def _rounding(rows: Sheet) -> None:
         ("whole-number noise is 0 or 1 (erratum 14)", paper.INTEGER_BY_CHANCE, one, 12),
         (f"any of {noisy:,} such (erratum 14)", paper.INTEGER_MISREAD, one * noisy, 4),
     ):
-        rows.add(name, None, figure, ours, digits)
+        rows.add(name, None, figure, ours, digits, whence="ours")

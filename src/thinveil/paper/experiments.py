@@ -22,7 +22,7 @@ from thinveil.language.claims import idp
 from thinveil.language.queries import batch_of
 from thinveil.language.schema import Grid, Schema
 from thinveil.paper import figures as paper
-from thinveil.paper.rows import Row, Sheet
+from thinveil.paper.rows import Row, Sheet, Whence
 from thinveil.verdicts.judging.scoring import score
 
 _STRATEGY = strategy_named("published")
@@ -85,10 +85,10 @@ def targeting(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
         whole = ended.meter.queries / len(people)
         bit = one / paper.BALANCE_BITS
         rows.add("balance, queries a person", protected, paper.BALANCE, one, 1)
-        rows.add("balance, to four digits", protected, paper.BALANCE_FINE, one, 4)
+        rows.add("balance, to four digits", protected, paper.BALANCE_FINE, one, 4, whence="program")
         rows.add("balance, queries a bit", protected, paper.PER_BIT, bit, 1)
         rows.add("all 12 unknown attributes", protected, paper.RECORD, whole, 1)
-        rows.add("all 12, to four digits", protected, paper.RECORD_FINE, whole, 4)
+        rows.add("all 12, to four digits", protected, paper.RECORD_FINE, whole, 4, whence="program")
     return rows
 
 
@@ -113,7 +113,8 @@ def columns(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
             assert each.values == list(zip(values.tolist(), counts.tolist(), strict=True))
         asked = _by_name(data, ended)
         for name, figure in figures.items():
-            rows.add(name, protected, figure, asked[name])
+            whence: Whence = "printed" if protected else "program"
+            rows.add(name, protected, figure, asked[name], whence=whence)
         if protected:
             found = ended.found.columns
             distinct = {data.schema[each.column].name: len(each.values) for each in found}
@@ -148,14 +149,15 @@ def dataset(data: Dataset, observer: Observer, seed: int = 0) -> list[Row]:
             rows.add("claimed privacy loss", True, paper.CLAIMED, float(ended.spent))
             asked = _by_name(data, ended)
             for name, figure in paper.DATASET_BY_ATTRIBUTE.items():
-                rows.add(f"queries for {name}", True, figure, asked[name])
+                rows.add(f"queries for {name}", True, figure, asked[name], whence="program")
         else:
             left = queries - trivial
-            rows.add("trivial queries (erratum 8)", False, paper.TRIVIAL, trivial)
-            rows.add("without them (erratum 8)", False, paper.WITHOUT_TRIVIAL, left)
+            rows.add("trivial queries (erratum 8)", False, paper.TRIVIAL, trivial, whence="ours")
+            rows.add("without them (erratum 8)", False, paper.WITHOUT_TRIVIAL, left, whence="ours")
     by_size = sorted(order, key=lambda column: data.schema[column].size or 0)
     asked_so = _run(data, True, "dataset", Wish(order=by_size), observer, seed).meter.queries
-    rows.add("by public domain size (erratum 11)", True, paper.BY_DOMAIN_SIZE, asked_so)
+    name = "by public domain size (erratum 11)"
+    rows.add(name, True, paper.BY_DOMAIN_SIZE, asked_so, whence="ours")
     return rows
 
 

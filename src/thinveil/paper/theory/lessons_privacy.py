@@ -98,7 +98,7 @@ def readings(setting: Setting) -> Chapter:
     return Chapter(
         "readings",
         f"Does k-Laplace satisfy Group IDP? (k = {k}, epsilon = {setting.epsilon})",
-        "Definitions Group IDP and k-Laplace Mechanism, Section 3.1",
+        "Definitions Group IDP and k-Laplace Mechanism, Section 3.1; erratum 18",
         ("function", "fixed, here", "fixed, worst", "anew, here", "anew, DP"),
         tuple(rows),
         f"With the scale chosen once for a data set and then fixed, {'yes' if kept else 'NO'}: the "

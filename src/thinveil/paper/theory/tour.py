@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from thinveil.paper import lessons_printed
 from thinveil.paper.theory import lessons_neighbours, lessons_privacy, lessons_sensitivity
 from thinveil.paper.theory.chapters import Chapter, Setting
 
@@ -22,6 +23,8 @@ CHAPTERS: Final[tuple[Callable[[Setting], Chapter], ...]] = (
     lessons_neighbours.empty_hint,
     lessons_privacy.smooth,
     lessons_privacy.instance,
+    lessons_printed.decision,
+    lessons_printed.letter,
 )
 """The chapters in the order in which they build on each other."""
 

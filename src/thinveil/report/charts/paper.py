@@ -49,7 +49,11 @@ def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
     distinct = {
         row.name.removeprefix(prefix): row.measured for row in rows if row.name.startswith(prefix)
     }
-    kinds = {True: "protected by IDP", False: "no protection"}
+    unprinted = {row.protected for row in rows if row.name in distinct and row.whence != "printed"}
+    kinds = {
+        protected: said + " (not printed in the paper)" * (protected in unprinted)
+        for protected, said in ((True, "protected by IDP"), (False, "no protection"))
+    }
     points = [
         {
             "name": row.name,

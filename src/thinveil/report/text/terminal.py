@@ -353,15 +353,18 @@ def _more(count: int, what: str) -> list[Text]:
 
 
 def show_rows(console: Console, rows: Sequence[Row]) -> None:
-    """Print reproduced figures beside the published ones, a table an experiment."""
+    """Print reproduced figures beside those they have to match, a table an experiment."""
+    whence = {"printed": "paper", "program": "program", "ours": "ours"}
     for experiment in dict.fromkeys(row.experiment for row in rows):
-        table = _plain_table("figure", "protected", "published", "measured", "", title=experiment)
+        headings = ("figure", "protected", "expected", "from", "measured", "")
+        table = _plain_table(*headings, title=experiment)
         for row in rows:
             if row.experiment == experiment:
                 table.add_row(
                     Text(row.name),
                     {True: "yes", False: "no", None: ""}[row.protected],
-                    _figure(row.published),
+                    _figure(row.expected),
+                    whence[row.whence],
                     _figure(row.measured),
                     Text("agrees", "green") if row.agrees else Text("DIFFERS", "bold red"),
                 )
