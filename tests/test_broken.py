@@ -132,3 +132,123 @@ def test_the_command_says_it_and_writes_it(tmp_path, monkeypatch, capsys):
     assert read_run(run).only_claim
     assert json.loads(run.read_text())["ended"] == "broken"
     assert 'class="tone-broken"' in Path(tmp_path / "r.html").read_text("utf-8")
+
+
+class Raising:
+    """Something that only seems to be an array."""
+
+    def __array__(self, *args: Any, **more: Any) -> Any:
+        raise RuntimeError("the diagnosis of the first person")
+
+
+def masked(values: Any) -> Any:
+    return np.ma.MaskedArray(values, mask=[True] + [False] * (len(values) - 1))
+
+
+HARD: dict[str, tuple[Any, str]] = {
+    "huge": (lambda v: [10**400] * len(v), "no double can hold"),
+    "huge beside": (lambda v: [10**400, *v[1:].tolist()], "no double can hold|OverflowError"),
+    "complex": (lambda v: v + 0j, "complex numbers"),
+    "complex list": (lambda v: [1j] * len(v), "complex numbers"),
+    "texts": (lambda v: [str(each) for each in v], "texts"),
+    "bytes": (lambda v: [b"1"] * len(v), "texts"),
+    "text among numbers": (lambda v: np.array([*v[1:], "1"], object), "of type str"),
+    "dates": (lambda v: np.zeros(len(v), "datetime64[D]"), "dates"),
+    "objects": (lambda v: [object()] * len(v), "of type object"),
+    "none inside": (lambda v: [None] * len(v), "of type NoneType"),
+    "ragged": (lambda v: [[0.0], *[[0.0, 1.0]] * (len(v) - 1)], "ValueError|of type list"),
+    "nested": (lambda v: v.reshape(1, 1, -1), "in the shape"),
+    "turned": (lambda v: v.reshape(1, -1), "in the shape"),
+    "masked": (masked, "masked"),
+    "infinite": (lambda v: v + np.inf, "infinite"),
+    "longdouble": (lambda v: np.full(len(v), np.longdouble("1e4000")), "infinite"),
+    "generator": (lambda v: (each for each in v), "but one generator"),
+    "set": (set, "but one set"),
+    "mapping": (lambda v: dict(enumerate(v)), "but one dict"),
+    "none": (lambda v: None, "returned None"),
+    "record": (lambda v: np.zeros(len(v), [("a", float)]), "not an array of numbers"),
+    "raising": (lambda v: Raising(), "RuntimeError"),
+    "short": (lambda v: v[:-1], "answers where"),
+}  # fmt: skip
+
+
+class Spoiling:
+    """A curator whose answers are spoilt from some batch on, until it is mended."""
+
+    def __init__(self, spoil: Any) -> None:
+        self.curator = Curator(people(12), thinveil.unprotected())
+        self.facts, self.spoil, self.asked = self.curator.facts, spoil, 0
+
+    def answer(self, batch: QueryBatch) -> Any:
+        self.asked += 1
+        if self.spoil is None or self.asked < 3:
+            return self.curator.answer(batch)
+        return self.spoil(self.curator.answer(batch).values)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_answers_are_clear_errors_and_nothing_is_lost(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spoil, said = HARD[name]
+    target = Spoiling(spoil)
+    verdict = thinveil.audit(target, checks="off")
+    assert verdict.run.ending == "target"
+    assert re.search(said, verdict.run.reason)
+    assert "diagnosis" not in verdict.run.reason
+    target.spoil = None
+    resumed = thinveil.audit(target, resume=verdict.transcript, truth=people(12))
+    assert resumed.score is not None
+    assert resumed.score.exact
+    assert resumed.run.meter.replayed == 2
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda v: v > 0.5,
+        lambda v: v.astype(object),
+        lambda v: v.astype(np.int8).tolist(),
+        lambda v: np.ma.MaskedArray(v),
+        lambda v: v[:, None],
+        np.longdouble,
+    ],
+    ids=["truth values", "objects", "integers", "unmasked", "a row a question", "long"],
+)
+def test_other_forms_of_numbers_are_numbers(form):
+    target = Spoiling(form)
+    assert thinveil.audit(target, truth=people(12), checks="off").to_plain()["exact"]
+
+
+def test_a_target_that_uses_its_array_again_changes_no_answer_given_before():
+    kept = np.zeros(100_000)
+
+    def again(values: Any) -> Any:
+        kept[: len(values)] = values
+        return kept[: len(values)]
+
+    assert thinveil.audit(Spoiling(again), truth=people(12), checks="off").to_plain()["exact"]
+
+
+@pytest.mark.parametrize("what", ["threshold", "low", "high", "cell", "column"])
+def test_a_target_cannot_change_what_it_was_asked(what, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen: list[QueryBatch] = []
+
+    class Writing(Spoiling):
+        def answer(self, batch: QueryBatch) -> Any:
+            seen.append(batch)
+            getattr(batch, what)[0] += 1
+            return super().answer(batch)
+
+    verdict = thinveil.audit(Writing(None), checks="off")
+    assert verdict.run.ending == "target"
+    assert "It wrote into its questions" in verdict.run.reason
+    assert not seen[0].about.label, "what a batch is for is not the target's business"
+
+
+def test_arrays_of_a_handed_batch_are_shared_and_can_only_be_read():
+    asked = thinveil.batch_of([([{0: (1, 2)}], 3), ([{0: (3, 5)}, {1: (0, 1)}], 4)], repeats=[1, 2])
+    handed = asked.stamped(("run", 1), np.array([0.5, 0.25]))
+    for name in ("cell", "column", "low", "high", "threshold", "offsets", "repeats", "epsilon"):
+        assert not getattr(handed, name).flags.writeable
+    assert np.shares_memory(handed.threshold, asked.threshold)

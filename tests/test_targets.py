@@ -78,7 +78,7 @@ def test_without_truth_nothing_is_scored(data):
             (lambda i, v: v * np.nan if i == 5 else v, "finite"),
             (lambda i, v: v + np.inf if i == 5 else v, "finite"),
             (lambda i, v: ["x"] * len(v) if i == 5 else v, "not an array"),
-            (lambda i, v: None if i == 5 else v, "answers where"),
+            (lambda i, v: None if i == 5 else v, "returned None"),
             (lambda i, v: 1 / 0 if i == 5 else v, "ZeroDivisionError"),
         ],
         3,

@@ -19,7 +19,7 @@ from thinveil.attacker.checks.found import Checked, Evidence, evidence_of
 from thinveil.attacker.evidence.likelihood import ErrorBound
 from thinveil.attacker.terms import Attack
 from thinveil.auditing.schedule import Schedule
-from thinveil.auditing.targets import Remembering, Restorable, Target, checked, ledger_of
+from thinveil.auditing.targets import WROTE, Remembering, Restorable, Target, checked, ledger_of
 from thinveil.auditing.transcript import Transcript
 from thinveil.curator.ledger import Event, Ledger, PostProcessing, Spend
 from thinveil.errors import (
@@ -291,7 +291,8 @@ class _Carrier:
         except ThinveilError:
             raise
         except Exception as error:  # what it says could hold values of the table
-            raise TargetError(f"the target failed: {type(error).__name__}") from error
+            why = WROTE if isinstance(error, ValueError) and "read-only" in str(error) else ""
+            raise TargetError(f"the target failed: {type(error).__name__}{why}") from error
         answers = checked(answer, batch, self._facts.claim)
         if self._transcript is not None:
             self._transcript.got(number, digest, answers.values)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from numbers import Real
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from thinveil.errors import TargetError
 from thinveil.language.claims import Claim
 from thinveil.language.contracts import Target as Target
 from thinveil.language.policies import NO_POLICIES
-from thinveil.language.queries import Answers, QueryBatch
+from thinveil.language.queries import Answers, Floats, QueryBatch
+
+WROTE: Final = ". It wrote into its questions, which can only be read: let it copy them first"
+"""What is added where a target failed because it changed what it was asked."""
 
 
 @runtime_checkable
@@ -60,17 +64,59 @@ def ledger_of(target: Target) -> Ledger | None:
 def checked(answer: object, batch: QueryBatch, claim: Claim) -> Answers:
     """Turn whatever a target returned into answers, or say what is wrong with it.
 
+    They are copied, so that the target may use its array again. Truth values are 0 and 1.
+
     Raises:
-        TargetError: The number of answers is wrong, or one is not a finite number.
+        TargetError: They are not numbers, too few or too many, or one is not finite.
     """
-    given = answer.values if isinstance(answer, Answers) else answer
-    try:
-        values = np.asarray(given, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        raise TargetError("the target's answer is not an array of numbers") from None
-    wanted = batch.queries
-    if values.shape != (wanted,):
+    values = _numbers(answer.values if isinstance(answer, Answers) else answer)
+    wanted, each = batch.queries, batch.repeats
+    if values.size != wanted:
         raise TargetError(f"the target gave {values.size} answers where {wanted} were asked for")
+    rows = (batch.questions, each) if isinstance(each, int) else None
+    if values.ndim > 1 and values.shape != rows:
+        raise TargetError(
+            f"the target's answers come in the shape {values.shape}: they must stand in one row, "
+            "those to one question next to each other"
+        )
+    values = values.reshape(-1)
     if not claim.may_answer(values):
-        raise TargetError("the target answered with something that is not a finite number")
-    return Answers(values, batch.repeats, batch.epsilon)
+        what = "an infinite number" if np.isinf(values).any() else "something"
+        raise TargetError(f"the target answered with {what} that is not a finite number")
+    return Answers(values, each, batch.epsilon)
+
+
+def _numbers(given: object) -> Floats:
+    """Return a new array of doubles from whatever holds numbers.
+
+    Raises:
+        TargetError: It holds something else; what, is said by its type, never by its value.
+    """
+    if given is None:
+        raise TargetError("the target gave no answers: it returned None")
+    if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
+        raise TargetError("the target left some answers out: its array is masked")
+    try:
+        array = np.asarray(given)
+    except Exception as error:  # ragged lists, and whatever an object of its own may raise
+        raise TargetError(f"{_NO_NUMBERS}: {type(error).__name__}") from None
+    kind = array.dtype.kind
+    if kind == "O":
+        if not array.ndim:
+            raise TargetError(f"{_NO_NUMBERS}, but one {type(given).__name__}")
+        if odd := [each for each in array.flat if not isinstance(each, Real)]:
+            raise TargetError(f"{_NO_NUMBERS}: it holds something of type {type(odd[0]).__name__}")
+    elif kind not in _NUMBERS:
+        raise TargetError(f"{_NO_NUMBERS}, but of {_OTHERS.get(kind, array.dtype.name)}")
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told so
+            return np.array(array, np.float64)
+    except OverflowError:
+        raise TargetError("the target answered with a number that no double can hold") from None
+    except Exception as error:
+        raise TargetError(f"{_NO_NUMBERS}: {type(error).__name__}") from None
+
+
+_NO_NUMBERS: Final = "the target's answer is not an array of numbers"
+_NUMBERS: Final = "biuf"  # the kinds that NumPy has for truth values and real numbers
+_OTHERS: Final = {"c": "complex numbers", "M": "dates", "S": "texts", "T": "texts", "U": "texts"}

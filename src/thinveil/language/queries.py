@@ -36,10 +36,16 @@ LOOK: Final = 1000
 
 def codes(values: Any) -> Codes:
     """Return values as a read-only array of codes."""
-    array = np.asarray(values, dtype=np.int64)
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
+    array: Codes = _to_read(np.asarray(values, dtype=np.int64))
+    return array
+
+
+def _to_read(value: Any) -> Any:
+    """Return an array as one that can only be read, its content shared; all else as it is."""
+    if not isinstance(value, np.ndarray) or not value.flags.writeable:
+        return value
+    array = value.view()
+    array.flags.writeable = False
     return array
 
 
@@ -250,12 +256,16 @@ class QueryBatch:
         return int(self.repeats.sum())
 
     def stamped(self, key: tuple[str, int], epsilon: Loss) -> QueryBatch:
-        """Return this batch with its key and its privacy budget; the arrays are shared."""
+        """Return this batch as it is handed to a target, with its key and its privacy budget.
+
+        The arrays are shared, and can only be read; what the batch is about stays with the attack.
+        """
         copy = object.__new__(QueryBatch)
-        for name in _UNSTAMPED:
-            object.__setattr__(copy, name, getattr(self, name))
-        object.__setattr__(copy, "key", key)
-        object.__setattr__(copy, "epsilon", epsilon)
+        for name in _ARRAYS:
+            object.__setattr__(copy, name, _to_read(getattr(self, name)))
+        for name, value in (("cells", self.cells), ("about", _NOTHING), ("key", key)):
+            object.__setattr__(copy, name, value)
+        object.__setattr__(copy, "epsilon", _to_read(epsilon))
         return copy
 
     def some(self, rows: Codes) -> QueryBatch:
@@ -310,8 +320,6 @@ class QueryBatch:
         """Return every column that some box restricts."""
         return sorted({*self.cells.columns, *self.column.tolist()} - {WHOLE})
 
-
-_UNSTAMPED = [name for name in QueryBatch.__slots__ if name not in ("key", "epsilon")]
 
 Range = tuple[int, int]
 Box = Mapping[int, Range]
