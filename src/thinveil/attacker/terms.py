@@ -33,6 +33,8 @@ Question = tuple[int, int, int]
 Search = Generator[Question, int, _T]
 Values = list[tuple[int, int]]
 """Values found, each with the number of records that have it."""
+Counts = tuple[tuple[int, int], ...]
+"""Counts that are possible: ranges, both ends included."""
 Person = dict[int, int]
 """What is known about somebody: the code of each known column."""
 
@@ -77,6 +79,27 @@ class Rules:
         """Read the answer at `threshold(t)`: is c > t?"""
         return zone != BELOW if t + self.k < self.n else zone == ABOVE
 
+    def held(self, among: Counts, b: int, zone: int) -> Counts:
+        """Return which counts explain an answer at threshold b, among those that did so far.
+
+        Raises:
+            EvidenceError: None does: the answers contradict each other.
+        """
+        n, k = self.n, self.k
+        if not 0 <= b < n:
+            left = among if zone == (ABOVE if b < 0 and not self.hidden else BELOW) else ()
+        elif zone == NOISY:
+            left = _between(among, b - k + 1, b + k)
+        elif self.hidden:
+            left = (*_between(among, 0, b - k), *_between(among, b + k + 1, n))
+        elif zone == BELOW:
+            left = _between(among, 0, b - k)
+        else:
+            left = _between(among, b + k + 1, n)
+        if not left:
+            raise contradiction()
+        return left
+
     def some(self, zone: Codes) -> Flags:
         """Read many answers at `threshold(0)`, which is k in every table: is there a record?"""
         some: Flags = zone != BELOW
@@ -91,6 +114,34 @@ class Rules:
         if self.k and (zone == ABOVE).any():
             raise contradiction()
         return self.some(zone)
+
+
+def _between(among: Counts, low: int, high: int) -> Counts:
+    """Return the part of some counts that lies between two ends, both included."""
+    if len(among) == 1:  # as nearly always
+        [(first, last)] = among
+        first, last = max(first, low), min(last, high)
+        return ((first, last),) if first <= last else ()
+    cut = ((max(first, low), min(last, high)) for first, last in among)
+    return tuple((first, last) for first, last in cut if first <= last)
+
+
+def explained(rules: Rules, search: Search[_T]) -> Search[_T]:
+    """Run a search that asks about one range only, and refuse answers that no count explains.
+
+    Raises:
+        EvidenceError: The answers contradict each other.
+    """
+    among: Counts = ((0, rules.n),)
+    try:
+        question = next(search)
+        while True:
+            zone = yield question
+            among = rules.held(among, question[2], zone)
+            question = search.send(zone)
+    except StopIteration as stop:
+        found: _T = stop.value
+        return found
 
 
 def contradiction() -> EvidenceError:

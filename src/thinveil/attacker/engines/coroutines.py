@@ -18,7 +18,17 @@ from thinveil.attacker.doubling import doubled, within
 from thinveil.attacker.engines.protocol import Cohorts, Hints, Look
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import Settling, settling, until_sure
-from thinveil.attacker.terms import NOISY, Attack, Axis, Question, Rules, Search, Values, scaled
+from thinveil.attacker.terms import (
+    NOISY,
+    Attack,
+    Axis,
+    Question,
+    Rules,
+    Search,
+    Values,
+    explained,
+    scaled,
+)
 from thinveil.errors import TooManyQueries
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, About, Answers, Cells, Codes, Flags, QueryBatch
@@ -320,5 +330,7 @@ class Coroutines:
     def _each(
         self, groups: Cohorts, make: Callable[[], Search[Any]], look: Look
     ) -> Attack[list[Any]]:
-        work = [Work(make(), row, WHOLE_CELL) for row in groups.rows.tolist()]
+        work = [
+            Work(explained(self.rules, make()), row, WHOLE_CELL) for row in groups.rows.tolist()
+        ]
         return (yield from side_by_side(self.facts, groups.cells, work, look, self.care))

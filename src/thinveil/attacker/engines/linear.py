@@ -1,7 +1,8 @@
 """Algorithms 1 and 2 as printed, with their errata mended (docs/errata.md, erratum 10).
 
-Mended: an always-false or always-true predicate gives 0 or n instead of k, and the column
-search ends when it reaches the lower bound, where the rest of the records must be.
+Mended: a predicate that is always false or true is not asked, answers that no count explains end
+the run instead of giving k, and the column search ends when it reaches the lower bound, where the
+rest of the records must be.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     """Find the number of records in a range by raising the threshold from 0 (Algorithm 1)."""
     n, k = rules.n, rules.k
     before = yield low, high, 0
+    among = rules.held(((0, min(most, n)),), 0, before)
     if before == BELOW and not rules.hidden:
-        return 0  # either the predicate is never true, or k = 0 and nothing satisfies it
+        return 0  # k = 0 and nothing satisfies the predicate
     for b in range(1, n):
         zone = yield low, high, b
+        among = rules.held(among, b, zone)
         if k == 0:
             if zone == BELOW:
                 return b

@@ -15,7 +15,17 @@ import math
 
 from thinveil.attacker.engines.coroutines import Coroutines, Kit, reaches
 from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules, Search, Values, contradiction
+from thinveil.attacker.terms import (
+    ABOVE,
+    BELOW,
+    NOISY,
+    Axis,
+    Counts,
+    Rules,
+    Search,
+    Values,
+    contradiction,
+)
 from thinveil.language.facts import PublicFacts
 
 
@@ -29,13 +39,19 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     if rules.hidden:
         return (yield from count_hidden(rules, low, high, most))
     lo, hi = 0, min(most + max(k, 1), n)
+    among: Counts = ((0, min(most, n)),)
     while lo <= hi:
         mid = (lo + hi) // 2
-        zone = (yield low, high, mid) if mid < n else BELOW
+        zone = BELOW
+        if mid < n:
+            zone = yield low, high, mid
+            among = rules.held(among, mid, zone)
         if zone == BELOW:
             if mid == 0 and not rules.free:
-                return 0  # with k > 0 no count explains this but a predicate that is never true
-            if (yield low, high, mid - 1) != BELOW:
+                return 0
+            lower = yield low, high, mid - 1
+            among = rules.held(among, mid - 1, lower)
+            if lower != BELOW:
                 break
             hi = mid - 1
         elif zone == NOISY:
@@ -49,7 +65,9 @@ def count(rules: Rules, low: int, high: int, most: int) -> Search[int]:
     fewest = n - k
     while fewest < most:
         t = (fewest + most) // 2
-        if (yield low, high, t - k) == ABOVE:
+        zone = yield low, high, t - k
+        among = rules.held(among, t - k, zone)
+        if zone == ABOVE:
             fewest = t + 1
         else:
             most = t
