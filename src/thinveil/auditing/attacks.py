@@ -32,7 +32,7 @@ def attack_on(options: Options, facts: PublicFacts, ulps: int = 0) -> Attack[Fou
     Raises:
         UsageError: Something asked for does not fit the schema.
     """
-    care = options.care(facts.records * len(facts.schema))
+    care = care_for(options, facts)
     again = facts.policies.cache and not facts.claim.reads_exactly
 
     def attack(facts: PublicFacts) -> Attack[Found]:
@@ -53,6 +53,31 @@ def attack_on(options: Options, facts: PublicFacts, ulps: int = 0) -> Attack[Fou
         return by_doubles(facts, care, attack, by_noise, Looked(ulps=ulps))
     except SchemaError as error:
         raise UsageError(str(error)) from None
+
+
+def care_for(options: Options, facts: PublicFacts) -> Care:
+    """Return how careful an attack is: its error is shared over as many decisions as it takes.
+
+    A question about a person is one decision, or two where the direction of noise is hidden or
+    a strategy asks the printed pair: they have the whole error. The others are estimates, which
+    cost little where they are wrong.
+    """
+    schema, people = facts.schema, max(1, len(options.people))
+    if options.attack in ("membership", "uniqueness"):
+        each = 1 if options.attack == "membership" or options.present else 2
+        twice = facts.claim.hides_direction or options.strategy_for(facts.claim) == "published"
+        return options.care(people, people * (each + twice))
+    if options.attack == "count":
+        return options.care(facts.records.bit_length())
+    names = options.columns or schema.names
+    sizes = [schema[schema.column(name)].size or facts.records for name in names]
+    halvings = facts.records.bit_length()
+    expected = {
+        "attribute": people * sum(halvings + size.bit_length() for size in sizes),
+        "column": halvings * sum(min(size, facts.records) for size in sizes),
+    }
+    most = facts.records * len(schema)
+    return options.care(min(expected.get(options.attack, most), most))
 
 
 def _as_doubles_show_it(options: Options, facts: PublicFacts) -> PublicFacts | None:

@@ -273,12 +273,13 @@ class Options:
             return exact_epsilon(self.epsilon, "--epsilon")
         return self.group()[1]
 
-    def care(self, decisions: int = 1000) -> Care:
-        """Return how careful the attack is, for about so many decisions."""
+    def care(self, decisions: int = 1000, planned: int = 0) -> Care:
+        """Return how careful the attack is, for about so many decisions, or those `planned`."""
         if self.repeats is not None and self.test is None:
             raise UsageError("--repeats: say which --test is to get so many answers")
         error = number(self.error, "--error")
-        return Care(error, self.most_repeats, decisions, self.test or SEQUENTIAL, self.repeats)
+        test = self.test or SEQUENTIAL
+        return Care(error, self.most_repeats, decisions, test, self.repeats, planned)
 
     def strategy_for(self, claim: Claim) -> str:
         """Return the name of the strategy that is used against a mechanism.

@@ -14,6 +14,8 @@ USUAL_ERROR: Final = 1e-6
 """The chance of any wrong decision in a whole attack, unless the user says otherwise."""
 MOST_REPEATS: Final = 4096
 """How many answers to one question are tried before it counts as undecidable."""
+_UNFORESEEN: Final = 1 / 16
+"""The part of the error that planned decisions leave to others: it costs them 0.06 nats."""
 
 SEQUENTIAL: Final = "sequential"
 TESTS: Final = ("identical", "mean", "psi", SEQUENTIAL)
@@ -35,7 +37,9 @@ class Care:
 
     Decision number j may err with probability error * w / ((w + j - 1) (w + j)), where w is
     the number of decisions expected. These shares sum to at most the error for any number
-    of decisions, and are nearly equal up to w.
+    of decisions, and are nearly equal up to w. Where the first few are `planned`, as the one of
+    a membership question is, they share all but a part of the error equally, and those after
+    them share that part as above.
 
     In a bounded universe `empty` is a range found to be empty, for varying words.
     """
@@ -45,6 +49,7 @@ class Care:
     expected: int = 1000  # about how many decisions; it costs little to be wrong
     test: str = SEQUENTIAL  # or one of the paper's tests on a fixed number of answers
     repeats: int | None = None  # that number; None plans it from the error
+    planned: int = 0  # decisions that are all there is, unless something unforeseen happens
     decisions: int = field(default=0, init=False)  # those that have had their share
     misread: float = field(default=0.0, init=False)  # the error that a given number leaves
     empty: Empty | None = field(default=None, init=False)
@@ -57,6 +62,8 @@ class Care:
             raise UsageError("--most-repeats must be a whole number of at least 1")
         if self.expected < 1:
             raise UsageError("an attack has at least one decision to expect")
+        if self.planned < 0:
+            raise UsageError("an attack cannot plan fewer than no decisions")
         if self.test not in TESTS:
             raise UsageError(f"--test is one of {', '.join(TESTS)}")
         if self.repeats is not None:
@@ -69,8 +76,11 @@ class Care:
     def nats(self, decisions: int) -> float:
         """Take the shares of the next decisions; return how many nats each must be sure by."""
         self.decisions += decisions
-        w, j = self.expected, max(self.decisions, 1)
-        return math.log((w + j - 1) * (w + j) / w) - math.log(self.error)
+        if max(self.decisions, 1) <= self.planned:
+            return math.log(self.planned / (1 - _UNFORESEEN)) - math.log(self.error)
+        w, j = self.expected, max(self.decisions - self.planned, 1)
+        left = self.error * (_UNFORESEEN if self.planned else 1)
+        return math.log((w + j - 1) * (w + j) / w) - math.log(left)
 
     def new_words(self, many: int) -> int:
         """Use up so many wordings, never used before; return the number of the first."""
@@ -82,8 +92,12 @@ class Care:
         """The chance, planned so far, that any decision was wrong."""
         if self.misread:
             return min(1.0, self.misread)
-        j = self.decisions
-        return self.error * j / (self.expected + j)
+        first, plan = min(self.decisions, self.planned), 0.0
+        if self.planned:
+            plan = self.error * (1 - _UNFORESEEN) * first / self.planned
+        j = self.decisions - first
+        part = _UNFORESEEN if self.planned else 1.0
+        return plan + self.error * part * j / (self.expected + j)
 
 
 def undecided(care: Care, noise: object, nats: float | None = None) -> Undecided:

@@ -25,6 +25,9 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers, Codes, Flags, QueryBatch
 
 _TELLING: Final = 0.5  # nats of a lead from which on it shows how fast evidence grows
+_A_NAT: Final = (
+    4  # answers that a nat takes at most on average, between scales of 1 and 2 (3.3 to 5)
+)
 _BEYOND: Final = 1.05  # a little more than the gap, so that another round is seldom needed
 
 
@@ -120,13 +123,14 @@ class Tally:
 
     def repeats(self) -> Codes:
         """Return how many further answers each question wants: at most twice what it had."""
-        first, asked = self._laws.first, self._asked
+        asked = self._asked
+        first = np.minimum(self._laws.first, np.ceil(_A_NAT * self._nats)).astype(np.int64)
         more = answers_for(
             np.maximum(self._nats - self._lead, 0.0),
             np.where(self._lead > _TELLING, self._lead, 0.0),
             np.maximum(asked, 1),
             share=_BEYOND,
-            least=max(1, first // 8),
+            least=np.maximum(1, first // 8),
             most=asked,
         )
         left = np.maximum(self._care.most_repeats - asked, 1)
