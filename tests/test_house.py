@@ -23,7 +23,7 @@ INNER = {
         ("beliefs",),
         ("engines",),
         ("attacks",),
-        ("strategies", "staircase", "channel", "scored", "checks"),
+        ("strategies", "staircase", "channel", "scored", "checks", "longest"),
     )
 }
 """Inside a package, rooms and modules import only what stands before them or beside them."""

@@ -10,18 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import thinveil
+from thinveil.attacker.attacks.table import Wish
+from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.longest import most_questions
+from thinveil.attacker.strategies import STRATEGIES
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import SPLITS, Equal, Halving, Total, exact_epsilon, shared_out
 from thinveil.commands.main import run as command
+from thinveil.curator.curator import Curator
 from thinveil.curator.ledger import Ledger, Spend, exact
-from thinveil.errors import BudgetSpent, EpsilonError, UsageError
+from thinveil.errors import BudgetSpent, EpsilonError, ThinveilError, UsageError
 from thinveil.language.claims import SMALLEST_EPSILON, idp
 from thinveil.language.queries import QueryBatch
-from worlds import ranges
+from thinveil.paper.printed import column_reconstruct
+from worlds import Watched, World, as_a, attack_with, examples, one_column, ranges, sure, worlds
 
 TOTALS = st.one_of(
     st.sampled_from(["1", "0.1", "0.3", "1e-10", "5e-4", "7", "1e-290", "1e9"]),
@@ -145,7 +151,10 @@ def test_ways_to_share_out_a_total() -> None:
     assert shared_out(one, "shrinking", None) == Total(one)
     assert shared_out(one, "halving", None) == Halving(one)
     assert shared_out(one, "equal", 7) == Equal(one, 7)
-    for split, answers in (("equal", None), ("halving", 7), ("shrinking", 7), ("odd", None)):
+    assert shared_out(one, "equal", None) == Equal(one, None)  # found later, or asked for
+    with pytest.raises(UsageError, match="--answers N"):
+        shared_out(one, "equal", None).stamp(asking(1), 0)
+    for split, answers in (("halving", 7), ("shrinking", 7), ("odd", None)):
         with pytest.raises(UsageError):
             shared_out(one, split, answers)
 
@@ -237,3 +246,140 @@ def test_schedules_that_cannot_be_meant(
 ) -> None:
     assert command(["audit", *wrong]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+# ---- the paper's own split: as many answers as its search needs, and a limit for each
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1e-12"], ids=["capped", "shared"])
+def test_algorithm_2_spends_what_it_prints(epsilon: str) -> None:
+    """eps_share = min(1e-10, eps / steps) for a count, and eps_share / n for an answer of it."""
+    values, steps, n = [6, 1, 3, 3, 5, 1], 8, 6  # from 0 to 7
+    share = min(exact_epsilon("1e-10"), exact_epsilon(epsilon) / steps) / n
+    verdict = thinveil.audit(
+        one_column(values, lower=0, upper=steps - 1),
+        strategy="linear",
+        attack="column",
+        columns=["x"],
+        epsilon=epsilon,
+        split="equal",
+        most_each=repr(1e-10 / n),
+    )
+    assert verdict.options.answers == steps * n
+    spent, queries = verdict.run.spent, verdict.run.meter.queries
+    assert float(spent / queries) == pytest.approx(float(share), rel=1e-12)
+    assert spent <= exact_epsilon(epsilon)
+    printed = column_reconstruct(values, 1, 0, steps)  # from one step above the highest value on
+    assert printed.ended
+    assert (printed.answers, sorted(printed.values)) == (queries, sorted(values))
+    [found] = verdict.result
+    assert found["exact"]
+
+
+def test_a_limit_for_each_answer_goes_with_every_split() -> None:
+    one, most = Fraction(1), exact_epsilon("1e-10")
+    assert Equal(one, 8, most).share == 1e-10
+    assert Equal(most, 8, one).share == 1e-10 / 8
+    for schedule, free in ((Total(one, most), Total(one)), (Halving(one, most), Halving(one))):
+        shares = schedule.stamp(asking(60), 0)
+        assert (shares == np.minimum(free.stamp(asking(60), 0), shares[0])).all()
+        assert Fraction(shares[0]) <= most
+        assert "at most 1e-10 each" in schedule.describe()
+    for wrong in (
+        {"most_each": "1e-10"},
+        {"most_each": "x", "epsilon": "1"},
+        {"most_each": "0", "epsilon": "1"},
+        {"most_each": "1", "mechanism": "unprotected"},
+    ):
+        with pytest.raises(ThinveilError):
+            Options(**as_a(dict, wrong))
+
+
+@pytest.mark.parametrize("strategy", ["linear", "published"])
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"attack": "count", "known": {"age": "30..50"}},
+        {"attack": "column", "columns": ["job", "ward"]},
+        {"attack": "membership", "known": [{"age": 40}, {"age": 41}]},
+        {"attack": "uniqueness", "known": {"age": 40}},
+        {"attack": "uniqueness", "known": {"age": 40}, "present": True},
+        {"attack": "attribute", "known": {"insured": "yes"}, "columns": ["job", "ward"]},
+        {"attack": "attribute", "known": {"insured": "yes"}, "columns": ["age"]},
+        {"attack": "dataset"},
+    ],
+    ids=lambda wish: wish["attack"],
+)
+def test_the_number_of_answers_is_found_where_it_is_public(
+    strategy: str, wish: dict[str, Any]
+) -> None:
+    data = thinveil.people(20)
+    settings = {"epsilon": "0.001", "split": "equal", "strategy": strategy, **wish}
+    if strategy == "linear" and (wish["attack"] == "dataset" or wish.get("columns") == ["age"]):
+        with pytest.raises(UsageError, match="--answers N"):  # ages have no bounds
+            thinveil.audit(data, **settings)
+        return
+    verdict = thinveil.audit(data, **settings)
+    assert verdict.run.ending == "complete"
+    assert verdict.run.meter.queries <= sure(verdict.options.answers)
+    assert verdict.run.spent <= Fraction(1, 1000)
+
+
+@examples(80)
+@given(
+    worlds(columns=2, domain=4, records=9, large=False), st.sampled_from(["linear", "published"])
+)
+def test_no_search_asks_more_than_was_planned(world: World, strategy: str) -> None:
+    assume(world.claim.reads_exactly)
+    engine = STRATEGIES[strategy].engine(world.facts)
+    columns = list(range(len(world.dataset.schema)))
+    for name, wish in (("dataset", Wish()), ("column", Wish(columns=columns))):
+        most = most_questions(name, engine, wish)
+        if most is not None:
+            attack = STRATEGIES[strategy].attack(name, world.facts, Care(), wish)
+            assert attack_with(attack, world.curator()).meter.queries <= most
+        else:
+            assert any(each.lower is None for each in world.dataset.schema)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"strategy": "thrifty"},
+        {"strategy": "posterior", "attack": "column", "columns": ["job"]},
+        {"strategy": "linear", "mechanism": "idp-binary"},
+        {"strategy": "published", "mechanism": "idp-noisy"},
+        {"attack": "membership", "trials": 40},
+    ],
+    ids=str,
+)
+def test_where_the_number_is_not_public_it_must_be_given(settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="--answers N"):
+        thinveil.audit(thinveil.people(20), epsilon="1", split="equal", **settings)
+
+
+def test_repeats_that_are_fixed_are_planned_for() -> None:
+    wish: dict[str, Any] = {"attack": "count", "known": {"age": "30..50"}, "strategy": "published"}
+    once = thinveil.audit(thinveil.people(20), epsilon="1", split="equal", **wish)
+    again = {**wish, "mechanism": "idp-binary", "test": "identical", "repeats": 40}
+    verdict = thinveil.audit(thinveil.people(20), epsilon="1", split="equal", **again)
+    assert verdict.options.answers == 40 * sure(once.options.answers)
+    assert verdict.run.ending == "complete"
+    assert verdict.run.spent <= 1
+
+
+def test_answers_are_set_aside_for_checks_of_a_target_that_is_not_ours() -> None:
+    curator = Curator(thinveil.people(20), idp())
+    wish: dict[str, Any] = {
+        "attack": "membership",
+        "known": {"age": 40},
+        "epsilon": "1",
+        "split": "equal",
+    }
+    ours, theirs = (
+        thinveil.audit(target, **wish)
+        for target in (curator, Watched(Curator(thinveil.people(20), idp())))
+    )
+    assert ours.options.answers == 1
+    assert theirs.options.answers == 65

@@ -100,9 +100,16 @@ def _by_posterior(name: str) -> Own:
 
 
 _PUBLISHED: Final = Kit(
-    "published", published.count, published.values, published.only, asks_twice=True
+    "published",
+    published.count,
+    published.values,
+    published.only,
+    published.most_queries,
+    asks_twice=True,
 )
-_LINEAR: Final = Kit("linear", linear.count, linear.values, linear.only, linear.most_queries)
+_LINEAR: Final = Kit(
+    "linear", linear.count, linear.values, linear.only, linear.most_queries, lengthy=True
+)
 
 
 def _posterior(facts: PublicFacts, care: Care) -> Engine:

@@ -13,6 +13,7 @@ from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
 from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
 from thinveil.attacker.findings import Found
+from thinveil.attacker.longest import most_questions
 from thinveil.attacker.scored import Means, score
 from thinveil.attacker.strategies import shape_of, strategy_named
 from thinveil.attacker.terms import Attack, Person
@@ -21,6 +22,9 @@ from thinveil.auditing.schedule import Equal, Fixed, first_loss, most_answers
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.shapes import holds
+
+MOST_CHECKS: Final = 64
+"""Answers that checks of a target take at most, beside one in a hundred of all others."""
 
 
 def attack_on(options: Options, facts: PublicFacts, ulps: int = 0) -> Attack[Found]:
@@ -114,6 +118,33 @@ def trial_on(options: Options, facts: PublicFacts, person: Person) -> Attack[flo
     doubles = _as_doubles_show_it(options, facts) is not None and facts.claim.in_doubles
     means = Means(first_loss(schedule), most, even, doubles)
     return score(facts, options.care(1), person, means)
+
+
+def planned(options: Options, facts: PublicFacts, checked: bool = False) -> Options:
+    """Return options that say over how many answers a total is split, where that was left open.
+
+    Where the target is `checked` in passing, answers are set aside for that.
+
+    Raises:
+        UsageError: It is not known beforehand how many the attack asks for at most.
+    """
+    if options.split != "equal" or options.answers is not None or options.trials_only:
+        return options
+    claim = facts.claim
+    strategy, repeats = strategy_named(options.strategy_for(claim)), options.repeats or 1
+    most = None
+    if claim.reads_exactly or options.repeats is not None:
+        engine = strategy.engine(facts, options.care())
+        most = most_questions(options.attack, engine, wish_of(options, facts, again=False))
+    if most is None:
+        raise UsageError(
+            "--split equal: nobody knows beforehand how many answers this attack takes at most; "
+            "give --answers N, or use --strategy linear or published, with bounds for all columns, "
+            "against a mechanism whose single answers tell"
+        )
+    most *= repeats
+    aside = MOST_CHECKS + most // 100 if checked else 0
+    return replace(options, answers=max(1, most + aside))
 
 
 def _attack(options: Options, facts: PublicFacts, care: Care, again: bool) -> Attack[Found]:

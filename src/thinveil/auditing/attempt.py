@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from thinveil.attacker.findings import Found
 from thinveil.attacker.terms import Attack, Person
-from thinveil.auditing.attacks import attack_on, trial_on
+from thinveil.auditing.attacks import attack_on, planned, trial_on
 from thinveil.auditing.driver import Observer, Run, run
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Schedule
@@ -79,6 +79,7 @@ def attempt_on(target: Target, options: Options, *, ours: bool = False) -> Attem
         UsageError: Something asked for does not fit the target.
     """
     facts = target.facts
+    options = planned(options, facts)
     attack = attack_on(options, facts, 0 if ours or isinstance(target, Curator) else 1)
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
 

@@ -110,7 +110,10 @@ class Options:
     )
     epsilon: str | None = option(None, "Claimed loss of all answers together.", "number", "EPS")
     split: str | None = option(None, "How --epsilon is shared. [shrinking]", choices=SPLITS)
-    answers: int | None = option(None, "Over how many, for --split equal.", "whole", "N")
+    answers: int | None = option(
+        None, "Over how many, for --split equal. [as many as the search needs]", "whole", "N"
+    )
+    most_each: str | None = option(None, "Most that one answer gets of --epsilon.", "number", "EPS")
     cap: str | None = option(None, "Refuse what would pass this claimed loss.", "number", "EPS")
     strategy: str = option(
         USUAL,
@@ -326,14 +329,18 @@ class Options:
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other: give one of them")
         if not claim.protected:
-            if given := [*given, *self._given("cap", "min_epsilon", "split", "answers")]:
+            if given := [
+                *given,
+                *self._given("cap", "min_epsilon", "split", "answers", "most_each"),
+            ]:
                 raise UsageError(f"{given[0]}: an unprotected mechanism claims no privacy loss")
             return Free()
         total = self.total()
         if total is not None:
-            return shared_out(total, self.split or "shrinking", self.answers)
-        if self.split is not None or self.answers is not None:
-            raise UsageError("--split shares out a total: it needs --epsilon EPS")
+            most = self.most_each and exact_epsilon(self.most_each, "--most-each")
+            return shared_out(total, self.split or "shrinking", self.answers, most or None)
+        if given := self._given("split", "answers", "most_each"):
+            raise UsageError(f"{given[0]} shares out a total: it needs --epsilon EPS")
         if self.epsilon_per_query is not None:
             return Fixed(exact_epsilon(self.epsilon_per_query, "--epsilon-per-query"))
         each = exact_epsilon(DEFAULT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -92,15 +93,17 @@ class Fixed:
 class Total:
     """Shares that sum to at most a total, however many answers there are (erratum 6).
 
-    Answer number j gets total * 6 / (pi^2 j^2). Unlike halving, this does not underflow.
+    Answer number j gets total * 6 / (pi^2 j^2), or the most that one may get if that is less.
+    Unlike halving, this does not underflow.
     """
 
     epsilon: Fraction
+    each: Fraction | None = None
 
     def stamp(self, batch: QueryBatch, drawn: int) -> Floats:
         """Return one share a question; its repeats get the share of the last of them."""
         last = _last(batch, drawn).astype(np.float64)
-        shares: Floats = float(self.epsilon) * _SHARE / (last * last)
+        shares = _capped(float(self.epsilon) * _SHARE / (last * last), self.each)
         if shares[-1] < SMALLEST_EPSILON:
             raise BudgetError(
                 "the total epsilon is so small that the share of the next answer would make its "
@@ -110,23 +113,27 @@ class Total:
 
     def describe(self) -> str:
         """Say the schedule in a phrase."""
-        return f"{float(self.epsilon):g} in total, in shrinking shares"
+        return f"{float(self.epsilon):g} in total, in shrinking shares{_at_most(self.each)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Equal:
     """A total in equal shares over a bounded number of answers (Algorithms 1 and 2).
 
-    Each answer gets total / N; an answer beyond the last of them is refused.
+    Each answer gets total / N, or the most that one may get if that is less; an answer beyond the
+    last of them is refused. Where N is None, `auditing.attacks.planned` finds it.
 
     >>> Equal(Fraction(1), 8).share
     0.125
     """
 
     epsilon: Fraction
-    answers: int
+    answers: int | None
+    each: Fraction | None = None
 
     def __post_init__(self) -> None:
+        if self.answers is None:
+            return
         if type(self.answers) is not int or self.answers < 1:
             raise UsageError("--answers must be a whole number of at least 1")
         if self.share < SMALLEST_EPSILON:
@@ -137,30 +144,37 @@ class Equal:
 
     @property
     def share(self) -> float:
-        """The largest double of which N together do not pass the total."""
-        share = float(self.epsilon / self.answers)
-        while exact(share) * self.answers > self.epsilon:
-            share = math.nextafter(share, 0)
-        return share
+        """The largest double of which N together do not pass the total, nor one its limit."""
+        share = self.epsilon / self._planned
+        return _below(share if self.each is None else min(share, self.each), exact)
+
+    @property
+    def _planned(self) -> int:
+        if self.answers is None:
+            raise UsageError("--split equal: say over how many answers, --answers N")
+        return self.answers
 
     def stamp(self, batch: QueryBatch, drawn: int) -> float:
         """Return the share, or refuse what was not planned for."""
-        if drawn + batch.queries > self.answers:
+        if drawn + batch.queries > self._planned:
             raise BudgetSpent(
-                f"the total epsilon was split over {self.answers:,} answers: {drawn:,} are drawn, "
+                f"the total epsilon was split over {self._planned:,} answers: {drawn:,} are drawn, "
                 f"the next batch asks for {batch.queries:,}; a larger --answers goes further"
             )
         return self.share
 
     def describe(self) -> str:
         """Say the schedule in a phrase."""
-        return f"{float(self.epsilon):g} in total, split equally over {self.answers:,} answers"
+        over = "the answers it takes" if self.answers is None else f"{self.answers:,} answers"
+        total = f"{float(self.epsilon):g} in total"
+        return f"{total}, split equally over {over}{_at_most(self.each)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Halving:
     """A total in shares that halve: answer number j gets total / 2^j (erratum 6).
 
+    The first ones get the most that one may get, if that is less.
     A share that a double's noise can bear is left for some hundred answers only: about a
     thousand at a total of 1. The answer after the last of them is refused.
 
@@ -169,6 +183,7 @@ class Halving:
     """
 
     epsilon: Fraction
+    each: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -180,8 +195,7 @@ class Halving:
     @property
     def total(self) -> float:
         """The largest double that does not pass the total."""
-        total = float(self.epsilon)
-        return total if Fraction(total) <= self.epsilon else math.nextafter(total, 0)
+        return _below(self.epsilon)
 
     @property
     def limit(self) -> int:
@@ -200,30 +214,49 @@ class Halving:
                 f"{drawn:,} are drawn, the next batch asks for {batch.queries:,}; shrinking "
                 "shares have no such limit"
             )
-        shares: Floats = np.ldexp(self.total, -_last(batch, drawn))
-        return shares
+        return _capped(np.ldexp(self.total, -_last(batch, drawn)), self.each)
 
     def describe(self) -> str:
         """Say the schedule in a phrase."""
         return (
             f"{float(self.epsilon):g} in total, halved with each answer, for at most "
-            f"{self.limit:,} answers"
+            f"{self.limit:,} answers{_at_most(self.each)}"
         )
 
 
-def shared_out(total: Fraction, split: str, answers: int | None) -> Schedule:
+def shared_out(
+    total: Fraction, split: str, answers: int | None, each: Fraction | None = None
+) -> Schedule:
     """Return the schedule that shares out a total in the way that is named.
 
+    No answer gets more than `each` where that is given (Algorithm 2 takes 1e-10 for a count).
+
     Raises:
-        UsageError: There is no such way, or the number of answers is missing or of no use.
+        UsageError: There is no such way, or the number of answers is of no use.
     """
     if split not in SPLITS:
         raise UsageError(f"--split is one of {', '.join(SPLITS)}")
-    if (answers is not None) != (split == "equal"):
-        raise UsageError("--answers N goes with --split equal, and --split equal needs it")
+    if split == "equal":
+        return Equal(total, answers, each)
     if answers is not None:
-        return Equal(total, answers)
-    return Halving(total) if split == "halving" else Total(total)
+        raise UsageError("--answers N goes with --split equal")
+    return Halving(total, each) if split == "halving" else Total(total, each)
+
+
+def _below(most: Fraction, read: Callable[[float], Fraction] = Fraction) -> float:
+    """Return the largest double that does not pass a limit, as a ledger reads it."""
+    share = float(most)
+    while read(share) > most:
+        share = math.nextafter(share, 0)
+    return share
+
+
+def _capped(shares: Floats, each: Fraction | None) -> Floats:
+    return shares if each is None else np.minimum(shares, _below(each))
+
+
+def _at_most(each: Fraction | None) -> str:
+    return "" if each is None else f", at most {float(each):g} each"
 
 
 def first_loss(schedule: Schedule) -> float | None:

@@ -177,7 +177,8 @@ class Kit:
     count: Callable[[Rules, int, int, int], Search[int]]  # in a range, given the most there are
     values: Callable[[Rules, Axis, int, Values], Search[Values]]  # all of a group of records
     only: Callable[[Rules, Axis], Search[int]]  # the value of one known record
-    most_queries: Callable[[Rules, Sequence[Axis], int], int] | None = None  # a bound, if needed
+    most_queries: Callable[[Rules, Sequence[Axis], int], int] | None = None  # a bound, if known
+    lengthy: bool = False  # whether the bound may be so large that a go-ahead is needed
     asks_twice: bool = False  # whether membership asks the printed pair of questions
 
 
@@ -193,7 +194,7 @@ class Coroutines:
 
     def check(self, axes: Sequence[Axis], groups: int) -> None:
         """Refuse to start what would ask more than ten million queries."""
-        if self.kit.most_queries is None:
+        if self.kit.most_queries is None or not self.kit.lengthy:
             return
         known = [axis for axis in axes if axis.lower is not None]
         queries = self.kit.most_queries(self.rules, known, groups)
@@ -207,7 +208,7 @@ class Coroutines:
         self, axes: Sequence[Axis], about: About, hints: Hints | None = None
     ) -> Attack[list[Axis]]:
         """Return axes with limits; those of one person are best found with the value."""
-        if hints is not None and hints.people == 1 and self.kit.most_queries is None:
+        if hints is not None and hints.people == 1 and not self.kit.lengthy:
             return list(axes)
         unknown = [axis for axis in axes if axis.lower is None]
         work = [Work(self.limits_of(each, self.rules.n), 0, each) for each in unknown]

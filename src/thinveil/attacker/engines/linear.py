@@ -61,11 +61,13 @@ def only(rules: Rules, axis: Axis) -> Search[int]:
 def most_queries(rules: Rules, axes: Sequence[Axis], groups: int = 1) -> int:
     """Bound the queries of a linear reconstruction, attribute after attribute.
 
-    A count costs at most c + k + 1 queries. The counts of one cut add up to at most n over
-    all groups, and there are no more groups than records or combinations of values.
+    A count costs at most n queries, and at most c + k + 1. The counts of one cut add up to at
+    most n over all groups, and there are no more groups than records or combinations of values.
+    For one column it is the number that Algorithms 1 and 2 split their budget by.
     """
     total = 0
     for axis in axes:
-        total += axis.size * (rules.n + groups * (rules.k + 1))
+        total += axis.size * min(groups * rules.n, rules.n + groups * (rules.k + 1))
+        total += axis.missing * groups  # whether there are missing values at all
         groups = min(rules.n, groups * axis.size)
     return total

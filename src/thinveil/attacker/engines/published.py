@@ -12,6 +12,7 @@ b - k + 1 to b + k: a window. There, counts are found by looking through windows
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from thinveil.attacker.engines.coroutines import Coroutines, Kit, reaches
 from thinveil.attacker.evidence.error_budget import Care
@@ -218,6 +219,22 @@ def only(rules: Rules, axis: Axis) -> Search[int]:
     lower, upper = axis.limits
     start = lower if rules.bounded else lower - 1
     return largest(rules, axis, start, upper + 1, 1)
+
+
+def most_queries(rules: Rules, axes: Sequence[Axis], groups: int = 1) -> int:
+    """Bound the queries of the paper's reconstruction, attribute after attribute.
+
+    Each step of a binary search takes two queries at most. Every value of a group is searched for
+    once and counted once, and no more values are found than there are records.
+    """
+    count = 2 * (rules.n + 1).bit_length() + rules.k.bit_length() + 1
+    total = 0
+    for axis in axes:
+        found = min(rules.n, groups * axis.size)
+        value = 2 * ((axis.size + 1).bit_length() + 1)
+        total += found * (value + count) + axis.missing * groups * (count + 1)
+        groups = found
+    return total
 
 
 def evenly(facts: PublicFacts, care: Care) -> Coroutines:
