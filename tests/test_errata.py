@@ -213,7 +213,10 @@ def test_the_tour_follows_the_paper_literally(letter: Chapter) -> None:
     assert [row[2:] for row in letter.rows if row[0] == 16] == [((30, 30, 5), (31, 30, 5))]
     [(printed, right)] = [row[2:] for row in letter.rows if row[0] == 17]
     assert right <= 1 < printed
-    assert [row[2:] for row in letter.rows if row[0] == 10] == [("no end", (31, 30, 0)), (1, 0)]
+    assert [row[2:] for row in letter.rows if row[0] == 10] == [
+        ("no end", (31, 30, 0)),
+        (1, "refused"),
+    ]
     assert [row[3] for row in letter.rows if row[0] == 20] == ["all"]
     assert all(f"erratum-{row[0]}" in ERRATA_PAGE for row in letter.rows)
 
