@@ -139,7 +139,7 @@ class Session:
         setting, truth, facts = self.setting, self.setting.table.data, self._target.facts
         found = None if ended.ending == "broken" else ended.found
         seed = setting.options.seed
-        scored = score(found, truth, seed) if isinstance(found, TableFound) else None
+        scored = score(found, truth) if isinstance(found, TableFound) else None
         verdict = Verdict(
             options=setting.options,
             facts=facts,

@@ -17,7 +17,6 @@ from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attacks import planned
 from thinveil.auditing.attempt import attempt_on, curator_of
 from thinveil.auditing.driver import Ending, Meter, Observer, Run
-from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.settings import held_of, options_of
@@ -284,12 +283,11 @@ def _verdict(
     scored = bounds = accuracy = None
     if truth is not None:
         if isinstance(found, TableFound):
-            scored = score(found, truth, options.seed)
+            scored = score(found, truth)
         outcomes = looked.outcomes if looked is not None and by_doubles else 0
         schedule = options.schedule(facts.claim)
         bounds = bounds_of(found, code.total, facts.claim, schedule, truth, outcomes)
-        sure = confidence_of(options.confidence)
-        accuracy = accuracy_of(found, options, seen, truth, scored, sure)
+        accuracy = accuracy_of(found, options, seen, truth, scored)
     return Verdict(
         options=options,
         facts=facts,

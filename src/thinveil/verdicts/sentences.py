@@ -13,7 +13,7 @@ from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.power import power
 from thinveil.language.laws import Cauchy, Laplace
 from thinveil.verdicts import said_of_trials
-from thinveil.verdicts.phrases import many, spelled, upper
+from thinveil.verdicts.phrases import many, short, spelled, upper
 
 if TYPE_CHECKING:  # these say their sentences by this module
     from thinveil.verdicts.comparing.outcomes import Comparison, Line
@@ -62,8 +62,8 @@ def outcome(run: Record, masked: bool = False) -> str:
     score = run.score
     if score is not None and score.recovered and score.guessed >= score.recovered:
         parts.append(
-            f"But guessing from the public facts alone gets {score.guessed:,} as well: here it "
-            "is the public list of values that gives the table away."
+            f"But guessing from the public facts alone gets {short(score.guessed)} as well: here "
+            "it is the public list of values that gives the table away."
         )
     looked = run.channel
     if looked is not None and (looked.settled or looked.wanted or run.claim.textbook):
@@ -94,6 +94,14 @@ def unit_of(run: Record, usual: str) -> str:
     """Return what the accuracy of a run counts, as something that can be right."""
     unit = run.accuracy.unit if run.accuracy else usual
     return "statements about people" if unit == "people" else unit
+
+
+def given_away(names: Sequence[str]) -> str:
+    """Say which attributes other people's records name anyway."""
+    return (
+        f"Other people's records alone name {', '.join(names)} of 99 % of the people or more: that "
+        "the attack names it too is no merit of the attack."
+    )
 
 
 NOTHING: Final = "Nothing was settled"

@@ -1,4 +1,4 @@
-"""How much of each attribute was recovered, with intervals, against both baselines."""
+"""How much of each attribute was recovered, against attackers who never ask."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.judging.accuracy import Accuracy, AttributeShare
 from thinveil.verdicts.judging.intervals import Share
-from thinveil.verdicts.phrases import between, many, percent, sureness
+from thinveil.verdicts.phrases import many, percent
 from thinveil.verdicts.record import Record
-from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, PRECISE, TARGETED, unit_of
+from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, PRECISE, TARGETED, given_away, unit_of
 
 _MOST: Final = 40
 _MARKS: Final = {
     "nothing": ("tick", "ink", "an attacker who asks nothing and guesses from public facts"),
     "marginals": ("cross", "orange", "one who knows every column's histogram, and no more"),
+    "others": ("diamond", "blue", "one who has the records of everybody else"),
     "possible": ("ring", "green", "somebody who has the true table"),
 }
-_FIGURES: Final = ("Interval", "Asking nothing", "Knowing the histograms")
+_FIGURES: Final = ("Asking nothing", "Knowing the histograms")
 _HEADINGS: Final = (
-    "Attribute", "Recovered", *_FIGURES, "Named rightly", *_FIGURES, "With the true table",
+    "Attribute", "Recovered", *_FIGURES, "Named rightly", *_FIGURES, "Knowing all other records",
+    "With the true table",
 )  # fmt: skip
 
 
@@ -41,19 +43,24 @@ def picture(run: Record, found: Accuracy) -> Picture:
         if run.attack == "attribute":
             heading = "A person's value, named from what was known of them"
         panels.append(_panel(heading, "named rightly", inferred))
-    sure = sureness(found.confidence)
     hidden = found.whole.nothing is None
-    keys = [Key("dot", "red", f"the attack, with its {sure} interval")]
+    keys = [Key("dot", "red", "the attack")]
     if not hidden:
         keys.append(Key(*_MARKS["nothing"]))
     if (inferred or not found.attributes) and not hidden:
         keys.append(Key(*_MARKS["marginals"]))
+    if any(each.others is not None for _, each in inferred):
+        keys.append(Key(*_MARKS["others"]))
     if any(each.possible_share is not None for _, each in inferred):
         keys.append(Key(*_MARKS["possible"]))
+    notes = [found.meaning()]
     told = (
-        " Whoever knows a column's histogram has its values by definition: that mark is drawn "
+        "Whoever knows a column's histogram has its values by definition: that mark is drawn "
         "only where values must be tied to people."
     )
+    notes += [told] if columns else []
+    notes += [given_away(found.given_away)] if found.given_away else []
+    notes += [found.singling_out.sentence()] if found.singling_out else []
     return Picture(
         "accuracy",
         _headline(run, found),
@@ -62,21 +69,22 @@ def picture(run: Record, found: Accuracy) -> Picture:
         else "A figure means something only beside what guessing gets. Where the dot is no further "
         "right than the marks of the guessers, the attack showed nothing beyond guessing there.",
         tuple(panels),
-        _table(found, unit, sure, 10 if inferred else 5),
+        _table(found, unit, 9 if inferred else 4),
         tuple(keys),
-        found.meaning() + (told if columns else ""),
+        " ".join(notes),
     )
 
 
-def _table(found: Accuracy, unit: str, sure: str, width: int) -> Table:
-    lines: list[tuple[object, ...]] = [(f"all {unit}", *_shares(found.whole), *_shares(None), "")]
+def _table(found: Accuracy, unit: str, width: int) -> Table:
+    whole = (*_shares(found.whole), *_shares(None), "", "")
+    lines: list[tuple[object, ...]] = [(f"all {unit}", *whole)]
     for each in found.attributes:
-        possible = None if each.inferred is None else each.inferred.possible_share
-        last = "" if possible is None else percent(possible)
-        cells = (*_shares(each.column), *_shares(each.inferred), last)
-        lines.append((Named(each.name), *cells))
+        named = each.inferred
+        more = (None, None) if named is None else (named.others_share, named.possible_share)
+        last = ("" if one is None else percent(one) for one in more)
+        lines.append((Named(each.name), *_shares(each.column), *_shares(named), *last))
     return Table(
-        f"Shares with {sure} intervals, beside both baselines",
+        "Shares, beside those of attackers who never ask",
         _HEADINGS[:width],
         [line[:width] for line in lines],
         frozenset(range(1, width)),
@@ -85,11 +93,10 @@ def _table(found: Accuracy, unit: str, sure: str, width: int) -> Table:
 
 def _shares(one: Share | None) -> tuple[str, ...]:
     if one is None:
-        return ("",) * 4
+        return ("",) * 3
     guesses = (one.nothing_share, one.marginals_share)
     return (
         percent(one.share),
-        between(one.interval),
         *(MASK if each is None else percent(each) for each in guesses),
     )
 
@@ -132,10 +139,9 @@ def _panel(
         {
             "name": name,
             "share": one.share,
-            "low": one.interval[0],
-            "high": one.interval[1],
             "nothing": one.nothing_share,
             "marginals": one.marginals_share if told else None,
+            "others": one.others_share if told else None,
             "possible": one.possible_share,
         }
         for name, one in shares[:_MOST]
@@ -145,6 +151,7 @@ def _panel(
         "possible": pictures.dot("green", 190, filled=False, strokeWidth=2),
         "nothing": pictures.tick(18),
         "marginals": pictures.dot("orange", 90, shape="cross"),
+        "others": pictures.dot("blue", 90, shape="diamond"),
     }
     layers: list[Spec] = [
         pictures.layer(mark, x={"field": name, **x})
@@ -155,7 +162,7 @@ def _panel(
         "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": pictures.rows_by("name", [name for name, _ in shares], grid=True)},
-        "layer": [*layers, *pictures.interval(x)],
+        "layer": [*layers, pictures.layer(pictures.dot("red"), x={"field": "share", **x})],
     }
     said = "; ".join(
         f"{name} {percent(one.share)}"
@@ -163,6 +170,11 @@ def _panel(
         + (
             f", by histograms {percent(one.marginals_share)}"
             if told and one.marginals_share is not None
+            else ""
+        )
+        + (
+            f", by all other records {percent(one.others_share)}"
+            if told and one.others_share is not None
             else ""
         )
         for name, one in shares[:12]

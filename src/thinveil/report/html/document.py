@@ -176,7 +176,7 @@ def _progress(run: Record) -> Html:
 
 
 def _shares(view: View) -> Html:
-    found, what = view.run.accuracy, "Accuracy with intervals"
+    found, what = view.run.accuracy, "Accuracy beside guessing"
     if found and view.is_one:
         return summary.of_one(view, found)
     if found:

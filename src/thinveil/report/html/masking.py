@@ -169,11 +169,11 @@ def _accuracy(run: Record, masked: bool) -> Accuracy | None:
         replace(each, column=_hidden(each.column), inferred=_hidden(each.inferred))
         for each in found.attributes
     )
-    return replace(found, whole=_hidden(found.whole), attributes=tuple(hidden))
+    return replace(found, whole=_hidden(found.whole), attributes=tuple(hidden), singling_out=None)
 
 
 def _hidden(share: _Share) -> _Share:
-    return None if share is None else replace(share, nothing=None, marginals=None)
+    return None if share is None else replace(share, nothing=None, marginals=None, others=None)
 
 
 def _summary(run: Record) -> Summary | None:

@@ -233,18 +233,19 @@ def sureness_of(view: View) -> Html:
 
 
 def _on_shares(view: View) -> list[str]:
-    """Say what intervals and baselines of shares are, where there are some."""
+    """Say what shares and their baselines are, where there are some."""
     found = view.run.accuracy
     if view.unsettled:
         return ["Nothing was settled, so there is nothing to check."]
     if found is None:
         return []
     if view.is_one:
-        return ["Of a single case there is no share and no interval: it is right or wrong."]
-    shares = f"Shares come with {sureness(found.confidence)} intervals. {found.meaning()}"
+        return ["Of a single case there is no share: it is right or wrong."]
+    shares = found.meaning()
     if found.whole.nothing is None:
         return [shares, GUESSES_MASKED]
-    return [shares, *(f"One baseline {each}." for each in found.baselines)]
+    alone = [] if found.singling_out is None else [found.singling_out.sentence()]
+    return [shares, *(f"One baseline {each}." for each in found.baselines), *alone]
 
 
 def what_would_change(view: View) -> Html:

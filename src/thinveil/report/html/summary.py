@@ -147,6 +147,8 @@ def _judged(view: View, found: Accuracy, precise: str) -> Figure:
         f"Asking nothing: {percent(whole.nothing_share)}; knowing every histogram: "
         f"{percent(whole.marginals_share)}"
     )
+    if whole.others_share is not None:
+        guess += f"; knowing all other records: {percent(whole.others_share)}"
     return Figure(percent(whole.share), f"{of} are right{precise}", hidden or guess)
 
 

@@ -21,6 +21,7 @@ from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
 from thinveil.verdicts.said_of_trials import canaries_explained
+from thinveil.verdicts.sentences import given_away
 from thinveil.verdicts.verdict import Verdict
 
 _MOST_ROWS = 20
@@ -142,19 +143,20 @@ def _checks(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
-    """Say how much is right, with its interval, beside both attackers who never ask."""
+    """Say how much is right, beside attackers who never ask."""
     judged = verdict.accuracy
     if judged is None:
         whole = verdict.options.trials_only or verdict.run.found is None
         return [] if whole else [("right", f"not scored: {_why_not_scored(verdict)}")]
-    share, sure = judged.whole, sureness(judged.confidence)
+    share, alone = judged.whole, judged.singling_out
+    guesses = {
+        "asking nothing": share.nothing,
+        "knowing the marginals": share.marginals,
+        "knowing all other records": share.others,
+    }
     rows = [(f"{judged.unit} right", f"{share.right:,} of {share.of:,}")]
-    if share.of > 1:
-        low, high = share.interval
-        rows.append(("as a share", f"{low:.1%} to {high:.1%} at {sure} confidence"))
-    rows.append(("asking nothing", f"{share.nothing:,.6g} right"))
-    rows.append(("knowing the marginals", f"{share.marginals:,.6g} right"))
-    return rows
+    rows += [(who, f"{short(n)} right") for who, n in guesses.items() if n is not None]
+    return rows if alone is None else [*rows, ("singled out", alone.brief())]
 
 
 def _why_not_scored(verdict: Verdict) -> str:
@@ -273,7 +275,7 @@ def _at_best(bounds: Bounds | None, cost: float) -> str:
 def _attributes(verdict: Verdict, *, wide: bool) -> Table:
     assert verdict.score is not None
     cost = ("questions", "bits") if wide else ()
-    table = _plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode")
+    table = _plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode", "others")
     table.box, table.pad_edge = box.SIMPLE_HEAD, False
     column = (
         "column: share of its different values that are named, less values named wrongly"
@@ -283,13 +285,16 @@ def _attributes(verdict: Verdict, *, wide: bool) -> Table:
     table.caption = (
         f"{column}; person: share of people whose value is named, all else of them being known; "
         "guess: the same by picking evenly from the public values; mode: by always naming the most "
-        "common value"
+        "common value; others: by all other people's records, and no answer"
     )
+    if verdict.accuracy is not None and verdict.accuracy.given_away:
+        table.caption = f"{table.caption}. {given_away(verdict.accuracy.given_away)}"
     asked, bits = verdict.run.meter.by_column.tolist(), verdict.bits_by_attribute
     judged = () if verdict.accuracy is None else verdict.accuracy.attributes
     inferred = {
         each.name: tuple(
-            f"{n or 0:.1%}" for n in (one.share, one.nothing_share, one.marginals_share)
+            f"{n or 0:.1%}"
+            for n in (one.share, one.nothing_share, one.marginals_share, one.others_share)
         )
         for each in judged
         if (one := each.inferred) is not None
@@ -301,7 +306,7 @@ def _attributes(verdict: Verdict, *, wide: bool) -> Table:
             *((f"{questions:,}", found) if wide else ()),
             f"{each.recovered / each.of:.1%}",
             f"{each.guessed / each.of:.1%}",
-            *inferred.get(each.name, ("", "", "")),
+            *inferred.get(each.name, ("",) * 4),
         )
     return table
 

@@ -185,7 +185,7 @@ def _tasks(
         tried = once(curator_of(data, options, counter=counter), options, observer)
         found = tried.found
         assert isinstance(found, TableFound)
-        scored = score(found, data, settings.seed)
+        scored = score(found, data)
         return _outcome(
             options,
             tried,
@@ -194,7 +194,7 @@ def _tasks(
             recovered=scored.recovered,
             of=scored.records,
             baseline=scored.guessed,
-            marginals=by_marginals(data.codes, scored.distinct, settings.seed),
+            marginals=by_marginals(data.codes, scored.distinct),
         )
 
     return [membership, attribute, dataset]

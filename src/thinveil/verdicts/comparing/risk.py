@@ -22,7 +22,8 @@ from thinveil.language.claims import claim_named
 from thinveil.language.queries import About
 from thinveil.verdicts import sentences
 from thinveil.verdicts.comparing.shared import Settings, within
-from thinveil.verdicts.judging.scoring import coarse, counted, guess, overlap
+from thinveil.verdicts.judging.chance import expected_overlap
+from thinveil.verdicts.judging.scoring import coarse, counted, evenly, overlap
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.typed import FLAT, Plain
 
@@ -193,11 +194,14 @@ def known_of(found: TableFound, data: Dataset) -> Known:
     return Known(shares[-1], float(np.mean(shares)))
 
 
-def guessed(data: Dataset, columns: Sequence[int], seed: int) -> Known:
-    """Return how much of a table guessing from public facts knows, by the same measure."""
-    codes, one = counted(guess(data.schema, data.records, seed)[:, columns], distinct=False)
-    blind = TableFound(tuple(columns), codes, one * len(columns), one, (1,) * len(columns))
-    return known_of(blind, data)
+def guessed(data: Dataset, columns: Sequence[int]) -> Known:
+    """Return how much guessing from public facts knows on average, by the same measure."""
+    truth, even = (each[:, columns] for each in (data.codes, evenly(data.schema, data.records)))
+    shares = [
+        expected_overlap(truth[:, :depth], even[:, :depth], distinct=False) / data.records
+        for depth in range(1, len(columns) + 1)
+    ]
+    return Known(shares[-1], float(np.mean(shares)))
 
 
 def risk(
@@ -242,7 +246,7 @@ def risk(
             allowances += _looks(data, settings, name, watch)
     except KeyboardInterrupt:
         interrupted = True
-    blind, even = (guessed(each, columns, settings.seed) for each in (sample, data))
+    blind, even = (guessed(each, columns) for each in (sample, data))
     each_answer = settings.epsilon_per_query
     return Risk(
         LossCurve(sample.records, answers, SEARCH, blind.records, blind.values, tuple(losses)),

@@ -7,51 +7,56 @@ import numpy as np
 from thinveil.attacker.findings import TableFound
 from thinveil.language.queries import Codes
 from thinveil.language.scrambling import GOLDEN, Words, scrambled
+from thinveil.verdicts.judging.chance import held
 from thinveil.verdicts.judging.intervals import Share
+from thinveil.verdicts.judging.others import named_by_others
 from thinveil.verdicts.judging.scoring import counted, most_common
 
 
-def inferred(
-    found: TableFound, actual: Codes, blind: Codes, *, known: bool, confidence: float
-) -> list[Share]:
+def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> list[Share]:
     """Judge, for each column of a reconstruction, how well it names values of people.
 
     Among the reconstructed records that agree with a person in all other attributes, the
     value that is most common is named. Where no record agrees it is the most common value of
-    all that were found, and where none was found, the guess. Whoever knows the marginals always
-    names the most common value; not even who has the true table is always right, since people
-    may share all other attributes.
+    all that were found, and where none was found, nothing. Whoever asks nothing picks evenly,
+    whoever knows the marginals names the most common value, and whoever knows all other records
+    what they suggest (`others`); not even who has the true table is always right, since people may
+    share all other attributes.
 
-    The true table and the one guessed from public facts have the columns and the precision of
-    the reconstruction. If that is `known` to be the true table, half of the work is saved.
+    The true table and the evenly used values have the columns and the precision of the
+    reconstruction. If that is `known` to be the true table, half of the work is saved.
     """
     rows, once = counted(actual, found.distinct)
-    if found.distinct:
-        blind = blind[: len(rows)]
     whole = found.known == len(found.columns)
     mine, counts = found.codes[whole], found.counts[whole]
     true_keys, my_keys = _keys(rows), _keys(mine)
     outcomes = []
-    for place in range(len(found.columns)):
+    places = range(len(found.columns))
+    for place in places:
         column = rows[:, place]
         keys = true_keys - _key(column, place)
         values, often = np.unique(column, return_counts=True)
-        possible = named = _named(keys, keys, column, once, np.full(len(rows), values[0]))
+        possible = _named(keys, keys, column, once, np.full(len(rows), values[0]))
+        right = most = int(np.count_nonzero(possible == column))
         if not known:
-            some = found.known > place
-            usual = blind[:, place]
+            some, right = found.known > place, 0
             if some.any():
-                usual = np.full(
-                    len(rows), most_common(found.codes[some, place], found.counts[some])
-                )
-            among = my_keys - _key(mine[:, place], place)
-            named = _named(keys, among, mine[:, place], counts, usual)
-        right, nothing, most = (
-            int(np.count_nonzero(each == column)) for each in (named, blind[:, place], possible)
-        )
-        share = most / max(len(rows), 1)
+                usual = most_common(found.codes[some, place], found.counts[some])
+                among = my_keys - _key(mine[:, place], place)
+                otherwise = np.full(len(rows), usual)
+                named = _named(keys, among, mine[:, place], counts, otherwise)
+                right = int(np.count_nonzero(named == column))
+        nothing = float(held(even[:, place], column).sum()) / len(even)
+        suggested = named_by_others(rows, place, [each for each in places if each != place])
         outcomes.append(
-            Share(right, len(rows), float(nothing), float(often.max()), confidence, share)
+            Share(
+                right,
+                len(rows),
+                nothing,
+                float(often.max()),
+                possible_share=most / max(len(rows), 1),
+                others=float(np.count_nonzero(suggested)),
+            )
         )
     return outcomes
 

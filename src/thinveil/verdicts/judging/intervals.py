@@ -90,31 +90,29 @@ def checked(right: int, trials: int, confidence: float) -> None:
 class Share:
     """How many of some things an attack got right, beside what the baselines get right.
 
-    Who asks nothing gets `nothing` right (an average, or None where that is masked), and who
-    knows the marginals `marginals`. Somebody who has the table gets `possible_share`, or all.
+    Who asks nothing gets `nothing` right (an average, or None where that is masked), who knows the
+    marginals `marginals`, and who knows all other records `others` (None where that is no
+    question). Somebody who has the table gets `possible_share`, or all. There is no interval: what
+    one run says of a table is no sample of anything.
     """
 
-    DERIVED: ClassVar = ("right", "share", "interval", "nothing_share", "marginals_share")
+    DERIVED: ClassVar = ("right", "share", "nothing_share", "marginals_share", "others_share")
 
     right: Annotated[int, Mark("recovered")]
     of: int
     nothing: float | None
     marginals: float | None
-    confidence: float
     possible_share: Annotated[float | None, OMIT] = None
+    others: Annotated[float | None, OMIT] = None
 
     def __post_init__(self) -> None:
-        checked(self.right, self.of, self.confidence)
+        if not 0 <= self.right <= self.of:
+            raise ValueError("counts do not fit each other")
 
     @property
     def share(self) -> float:
         """The share that is right."""
         return self.right / max(self.of, 1)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The Clopper-Pearson interval of the share."""
-        return clopper_pearson(self.right, self.of, self.confidence)
 
     @property
     def nothing_share(self) -> float | None:
@@ -127,9 +125,15 @@ class Share:
         return None if self.marginals is None else self.marginals / max(self.of, 1)
 
     @property
+    def others_share(self) -> float | None:
+        """The share of somebody who knows all other records."""
+        return None if self.others is None else self.others / max(self.of, 1)
+
+    @property
     def guess(self) -> float:
-        """The better share of both guessers; 0 where they are masked."""
-        return max(self.nothing_share or 0.0, self.marginals_share or 0.0)
+        """The best share of all guessers; 0 where they are masked."""
+        shares = (self.nothing_share, self.marginals_share, self.others_share)
+        return max(each or 0.0 for each in shares)
 
 
 def _quantile(a: int, b: int, chance: float) -> float:

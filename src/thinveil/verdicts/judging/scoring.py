@@ -10,6 +10,7 @@ from thinveil.attacker.findings import TableFound
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.queries import Codes
 from thinveil.language.schema import MISSING, Schema
+from thinveil.verdicts.judging.chance import expected_overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +32,27 @@ class Score:
     """How much of a table was recovered.
 
     Whole records count as a multiset, beside those that a guess from public facts alone gets
-    right; attributes stand in schema order. Where only those can be found (Bootstrap DP),
-    different records and values are counted, each once.
+    right on average; attributes stand in schema order. Where only those can be found (Bootstrap
+    DP), different records and values are counted, each once.
     """
 
     records: int
     recovered: int
-    guessed: int
+    guessed: float
     exact: bool
     attributes: tuple[AttributeScore, ...]
     distinct: bool = False
 
 
-def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
+def score(found: TableFound, truth: Dataset) -> Score:
     """Compare a reconstruction with the truth, at the precision of the reconstruction.
 
     Where only the existence of records is known, different records are compared.
     """
     distinct = found.distinct
-    actual = counted(coarse(truth.codes[:, found.columns], found.widths), distinct)
-    evenly = guess(truth.schema, truth.records, seed)[:, found.columns]
-    blind = counted(coarse(evenly, found.widths), distinct)
+    true = coarse(truth.codes[:, found.columns], found.widths)
+    even = coarse(evenly(truth.schema, truth.records)[:, found.columns], found.widths)
+    actual, blind = counted(true, distinct), counted(even, distinct)
     complete = found.known == len(found.columns)
     recovered = overlap(*actual, found.codes[complete], found.counts[complete])
     attributes = []
@@ -68,7 +69,7 @@ def score(found: TableFound, truth: Dataset, seed: int = 0) -> Score:
     return Score(
         records=records,
         recovered=recovered,
-        guessed=overlap(*actual, *blind),
+        guessed=expected_overlap(true, even, distinct),
         exact=recovered == records == int(found.counts.sum()),
         attributes=tuple(attributes),
         distinct=distinct,
@@ -133,11 +134,17 @@ def overlap(left: Codes, left_counts: Codes, right: Codes, right_counts: Codes) 
 
 
 def guess(schema: Schema, records: int, seed: int) -> Codes:
-    """Return a table guessed from public facts alone: every domain evenly used.
-
-    Where bounds are not public the guess is zero. It is the floor that an attack must beat.
-    """
+    """Return one table guessed from public facts alone: even columns, joined by chance."""
     rng = np.random.default_rng(seed)
+    return np.column_stack([rng.permutation(each) for each in evenly(schema, records).T])
+
+
+def evenly(schema: Schema, records: int) -> Codes:
+    """Return the columns of a guess from public facts alone: every domain evenly used.
+
+    Where bounds are not public the guess is zero. It is the floor that an attack must beat, on
+    average over all ways to join the columns.
+    """
     columns = []
     for attribute in schema:
         lower, upper = attribute.lower, attribute.upper
@@ -147,5 +154,5 @@ def guess(schema: Schema, records: int, seed: int) -> Codes:
             column = np.full(records, MISSING)
         else:
             column = lower + (np.arange(records) * ((upper - lower + 1) / records)).astype(np.int64)
-        columns.append(rng.permutation(column))
+        columns.append(column)
     return np.column_stack(columns)
