@@ -21,7 +21,7 @@ from thinveil.lab.recording import site
 
 @cache
 def _recorded() -> dict[str, bytes]:
-    return site()  # once, however often a server builds the pages again
+    return site("../lab.html")  # once, however often a server builds the pages again
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

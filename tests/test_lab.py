@@ -552,6 +552,9 @@ def test_a_port_in_use_is_said() -> None:
 @pytest.mark.docs
 def test_recordings_are_of_real_runs_and_always_the_same(tmp_path: Path) -> None:
     files = recording.site()
+    assert b"thinveil[lab]" not in files["recordings/index.js"]  # nobody can install that yet
+    assert b"../lab.html" not in files[recording.PAGE]
+    assert b'<a href="../lab.html">' in recording.page("../lab.html")[recording.PAGE]
     assert recording.write(tmp_path) == sum(map(len, files.values()))
     for name, content in files.items():
         assert (tmp_path / name).read_bytes() == content

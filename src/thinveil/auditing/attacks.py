@@ -139,8 +139,8 @@ def planned(options: Options, facts: PublicFacts, checked: bool = False) -> Opti
     if most is None:
         raise UsageError(
             "--split equal: nobody knows beforehand how many answers this attack takes at most; "
-            "give --answers N, or use --strategy linear or published, with bounds for all columns, "
-            "against a mechanism whose single answers tell"
+            "give --answers N, or use --strategy published (or linear, where all columns have "
+            "bounds) against a mechanism whose single answers tell"
         )
     most *= repeats
     aside = MOST_CHECKS + most // 100 if checked else 0

@@ -29,7 +29,7 @@ RUNS: Final = (
 """What is recorded: a name, a title and the setting."""
 NOTE: Final = (
     "These are recordings of real runs, with seed 0. To choose a table, an attack and a seed "
-    "yourself, install thinveil[lab] and run: thinveil lab"
+    "yourself, run in a clone of the repository: pip install '.[lab]' && thinveil lab"
 )
 PAGE: Final = "recorded.html"
 MODULES: Final = ("words", "model", "gauges", "board", "drawer", "live", "recorded", "main")
@@ -88,8 +88,11 @@ def bundle() -> bytes:
     return ("\n".join(parts) + "\n").encode()
 
 
-def page() -> dict[str, bytes]:
-    """Return the files of the page that plays recordings, by path."""
+def page(home: str | None = None) -> dict[str, bytes]:
+    """Return the files of the page that plays recordings, by path.
+
+    Where it is part of the documentation, a link leads back to it.
+    """
     live = static_files()
     whole = live["index.html"]
     for old, new in (
@@ -98,13 +101,16 @@ def page() -> dict[str, bytes]:
     ):
         assert old in whole
         whole = whole.replace(old, new)
+    if home is not None:
+        link = f'<a href="{home}">Documentation</a>\n</header>'
+        whole = whole.replace(b"</header>", link.encode(), 1)
     kept = {f"static/{name}": live[name] for name in ("icon.svg", "lab.css")}
     return {PAGE: whole, "static/bundle.js": bundle(), **kept}
 
 
-def site() -> dict[str, bytes]:
+def site(home: str | None = None) -> dict[str, bytes]:
     """Return everything that a page without a server needs, by path: recorded anew."""
-    return page() | {f"recordings/{name}": text.encode() for name, text in recordings().items()}
+    return page(home) | {f"recordings/{name}": text.encode() for name, text in recordings().items()}
 
 
 def write(folder: Path) -> int:
