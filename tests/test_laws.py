@@ -24,7 +24,7 @@ from thinveil.language.laws import LAWS, Cauchy, DiscreteLaplace, Gaussian, Lapl
 from thinveil.language.laws.additive import rounded
 from thinveil.language.laws.gaussian import calibrated
 from thinveil.language.wire.facts import facts_from_plain, facts_to_plain
-from thinveil.verdicts.judging.bounds import bits_an_answer
+from thinveil.verdicts.limits.bounds import bits_an_answer
 from worlds import as_a, sure
 
 ALL = [Laplace(), Cauchy(), Gaussian(1e-6), DiscreteLaplace()]

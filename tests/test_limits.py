@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import defaultdict
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +18,14 @@ from thinveil.auditing.attacks import care_for
 from thinveil.auditing.options import Options
 from thinveil.language.claims import claim_named
 from thinveil.language.facts import PublicFacts
-from worlds import examples
+from thinveil.language.laws.gaussian import Gaussian
+from thinveil.language.laws.laplace import Laplace
+from thinveil.language.queries import Floats
+from thinveil.language.schema import Categories, Schema
+from thinveil.verdicts.limits.bounds import bits_an_answer, fewest, tails
+from thinveil.verdicts.limits.capacity import told_by
+from thinveil.verdicts.limits.shortest_code import by_columns
+from worlds import examples, sure
 
 PEOPLE = thinveil.people()
 WHOLE = [dict(zip(PEOPLE.schema.names, row, strict=True)) for row in PEOPLE.rows()[:5]]
@@ -58,8 +69,8 @@ def test_one_planned_decision_has_nearly_all_of_the_error() -> None:
 def test_an_attack_expects_the_decisions_that_it_takes(
     attack: str, mechanism: str, planned: int, expected: int
 ) -> None:
-    known = {} if attack == "dataset" else {"people": (WHOLE[0],)}
-    options = Options(attack=attack, mechanism=mechanism, **known)
+    people = () if attack == "dataset" else ({"job": "baker"},)
+    options = Options(attack=attack, mechanism=mechanism, people=people)
     care = care_for(options, PublicFacts(2000, PEOPLE.schema, claim_named(mechanism)))
     assert (care.planned, care.expected) == (planned, expected)
 
@@ -74,3 +85,125 @@ def test_membership_of_one_person_costs_what_one_decision_costs() -> None:
         asked.append(verdict.run.meter.queries)
         assert verdict.run.meter.risk <= 0.2
     assert sum(asked) / len(asked) < 80
+
+
+# ---- what one answer tells: the capacity of its channel
+
+
+def information(
+    law: Laplace | Gaussian, inputs: Sequence[tuple[bool, float]], chance: Floats
+) -> float:
+    """Return how many bits an answer tells if laws are chosen like this, by plain sums."""
+    widest = max(scale for _, scale in inputs)
+    x = np.linspace(-60 * widest, 60 * widest, 40_001)
+    laws = [
+        np.exp(law.density(np.abs(x - bit), np.full(len(x), 1 / scale))) for bit, scale in inputs
+    ]
+    mixed = np.maximum(chance @ np.array(laws), 1e-300)
+    told = [p @ np.log2(np.maximum(p, 1e-300) / mixed) * (x[1] - x[0]) for p in laws]
+    return float(chance @ np.array(told))
+
+
+@pytest.mark.parametrize("law", [Laplace(), Gaussian(1e-5)], ids=lambda law: law.name)
+@pytest.mark.parametrize(("rate", "offset"), [(1e-6, 1.0), (0.5, 0.25), (2.0, 1.0), (6.0, 3.0)])
+def test_no_choice_of_questions_tells_more_than_the_capacity(
+    law: Laplace | Gaussian, rate: float, offset: float
+) -> None:
+    far, near = offset / rate, (1 + offset) / rate
+    inputs = ((False, far), (False, near), (True, near), (True, far))
+    told = told_by(law, inputs)
+    chances = [np.array([p, 1 - p, 1 - p, p]) / 2 for p in np.linspace(0, 1, 21)]
+    best = max(information(law, inputs, each) for each in chances)
+    assert best * (1 - 1e-4) <= told.bits <= 1.02 * best  # the best of 21 choices, by rough sums
+    assert all(told.bits <= each for each in told.orders)
+    assert list(told.orders) == sorted(told.orders)
+
+
+@pytest.mark.parametrize("loss", [1e-300, 1e-10, 1e-4])
+def test_an_answer_that_is_always_noisy_tells_a_thirteenth_of_a_bit(loss: float) -> None:
+    assert bits_an_answer(claim_named("idp-noisy"), 100, loss) == pytest.approx(0.07812, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", [1e-6, 1e-2, 0.5, 3.0])
+@pytest.mark.parametrize("mechanism", ["dp-laplace", "idp-noisy", "idp"])
+def test_orders_bound_the_capacity_from_above(mechanism: str, loss: float) -> None:
+    claim = claim_named(mechanism)
+    least = bits_an_answer(claim, 100, loss)
+    for told in tails(claim, 100, loss).values():
+        assert told >= least * (1 - 1e-5)
+
+
+# ---- how few answers there could be
+
+
+@pytest.mark.parametrize("records", [3, 6])
+def test_short_codes_leave_room_for_all_other_tables(records: int) -> None:
+    """2^-bits sums to at most 1 over all tables of this shape (Kraft)."""
+    schema = Schema((Categories("x", ("a", "b", "c")), Categories("y", ("a", "b"))))
+    cells = list(itertools.product(range(3), range(2)))
+    sums: dict[str, float] = defaultdict(float)
+    for rows in itertools.combinations_with_replacement(cells, records):
+        for name, bits in by_columns(schema, np.array(rows), (1, 1)).items():
+            sums[name] += 2.0**-bits
+    assert sums.keys() == {"columns", "pairs"}
+    assert all(0 < total <= 1 for total in sums.values()), sums
+
+
+def sampled(bank: thinveil.Dataset, records: int) -> thinveil.Dataset:
+    rows = np.random.default_rng(6).choice(bank.records, records, replace=False)
+    return thinveil.Dataset(bank.schema, bank.codes[rows])
+
+
+FEWEST = {
+    # of thrifty, the attack that asks least: frozen in test_adaptive, or measured there
+    ("people", 60): 2_104,
+    ("people", 2000): 48_289,
+    ("bank", 200): 6_974,
+    ("bank", 300): 9_737,
+}
+
+
+@pytest.fixture(params=FEWEST, ids=str)
+def table(request: pytest.FixtureRequest) -> tuple[thinveil.Dataset, int]:
+    """A table, and how many questions the thriftiest attack asks of it."""
+    name, records = request.param
+    data = thinveil.people(records)
+    if name == "bank":
+        data = sampled(request.getfixturevalue("bank"), records)
+    return data, FEWEST[request.param]
+
+
+@pytest.mark.parametrize("strategy", ["published", "adaptive"])
+def test_no_attack_of_ours_asks_less_than_what_is_called_the_fewest(
+    table: tuple[thinveil.Dataset, int], strategy: str
+) -> None:
+    data, least = table
+    verdict = thinveil.audit(data, strategy=strategy)
+    bounds = sure(verdict.bounds)
+    assert 0.85 * least < sure(bounds.questions) <= least
+    assert bounds.chance == 0.001
+
+
+@pytest.mark.nightly
+def test_the_thriftiest_attack_asks_what_is_written_above(
+    table: tuple[thinveil.Dataset, int],
+) -> None:
+    data, least = table
+    verdict = thinveil.audit(data, strategy="thrifty")
+    assert verdict.run.meter.queries == least
+    assert sure(sure(verdict.bounds).questions) <= least
+
+
+@pytest.mark.parametrize("mechanism", ["idp-noisy", "idp-binary"])
+def test_repeated_answers_are_held_against_what_one_of_them_tells(mechanism: str) -> None:
+    verdict = thinveil.audit(thinveil.people(30), mechanism=mechanism)
+    bounds, asked = sure(verdict.bounds), verdict.run.meter.queries
+    assert sure(bounds.questions) <= asked
+    assert sure(bounds.questions) > 0.7 * sure(bounds.bits) / bounds.bits_an_answer
+
+
+def test_a_guess_may_beat_the_limit_but_guesses_seldom_do() -> None:
+    """The limit is for tables as the code expects them: it says with which chance it fails."""
+    assert fewest(100.0, {math.inf: 1.0}, 2.0**-10) == 90
+    assert fewest(100.0, {math.inf: 1.0, 2.0: 0.5}, 2.0**-10) == 156  # (100 - 11 - 11) / 0.5
+    assert fewest(9.0, {math.inf: 1.0}, 2.0**-10) is None

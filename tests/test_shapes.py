@@ -17,7 +17,7 @@ from thinveil.language.claims import Bootstrap, Claim, Global, KLocal
 from thinveil.language.policies import Policies
 from thinveil.language.schema import MISSING
 from thinveil.language.shapes import Shape, holds, seen, shape_of
-from thinveil.verdicts.judging.bounds import bits_an_answer
+from thinveil.verdicts.limits.bounds import bits_an_answer
 from worlds import as_a, sure, sweep
 
 # ---- shapes

@@ -17,6 +17,7 @@ from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attacks import planned
 from thinveil.auditing.attempt import attempt_on, curator_of
 from thinveil.auditing.driver import Ending, Meter, Observer, Run
+from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.settings import held_of, options_of
@@ -32,8 +33,8 @@ from thinveil.language.laws import LAWS
 from thinveil.language.schema import Schema
 from thinveil.verdicts.canaries import canary_runs
 from thinveil.verdicts.judging.accuracy import accuracy_of
-from thinveil.verdicts.judging.bounds import bounds_of
 from thinveil.verdicts.judging.scoring import score
+from thinveil.verdicts.limits.bounds import Given, bounds_of
 from thinveil.verdicts.results import result_of
 from thinveil.verdicts.staircase import staircase_of
 from thinveil.verdicts.trials import membership_trials
@@ -285,8 +286,9 @@ def _verdict(
         if isinstance(found, TableFound):
             scored = score(found, truth)
         outcomes = looked.outcomes if looked is not None and by_doubles else 0
-        schedule = options.schedule(facts.claim)
-        bounds = bounds_of(found, code.total, facts.claim, schedule, truth, outcomes)
+        chance = round(1 - confidence_of(options.confidence), 12)
+        given = Given(facts.claim, options.schedule(facts.claim), outcomes, chance)
+        bounds = bounds_of(found, code.total, given, truth)
         accuracy = accuracy_of(found, options, seen, truth, scored)
     return Verdict(
         options=options,

@@ -18,10 +18,10 @@ from thinveil.verdicts.comparing.outcomes import FORMAT as COMPARISON_FORMAT
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
-from thinveil.verdicts.judging.bounds import Bounds
 from thinveil.verdicts.judging.claim_check import ClaimCheck
 from thinveil.verdicts.judging.possible import Possible
 from thinveil.verdicts.judging.scoring import Score
+from thinveil.verdicts.limits.bounds import Bounds
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult, Result

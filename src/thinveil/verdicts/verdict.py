@@ -25,10 +25,10 @@ from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.judging.accuracy import Accuracy
-from thinveil.verdicts.judging.bounds import Bounds, largest_loss
 from thinveil.verdicts.judging.claim_check import ClaimCheck
 from thinveil.verdicts.judging.possible import Possible, possible
 from thinveil.verdicts.judging.scoring import Score
+from thinveil.verdicts.limits.bounds import Bounds, largest_loss
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.phrases import plain

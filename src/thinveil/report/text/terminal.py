@@ -14,9 +14,10 @@ from rich.text import Text
 from thinveil.errors import EXIT_EARLY
 from thinveil.paper.rows import Row
 from thinveil.verdicts.canaries import Canaries
-from thinveil.verdicts.judging.bounds import Bounds
 from thinveil.verdicts.judging.claim_check import LOOKED_AT, ClaimCheck
 from thinveil.verdicts.judging.possible import up
+from thinveil.verdicts.limits.bounds import Bounds
+from thinveil.verdicts.limits.shortest_code import CODES
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.phrases import many, short, spelled, sureness
 from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
@@ -254,12 +255,28 @@ def _bits(verdict: Verdict) -> list[tuple[str, str]]:
     if cost is not None:
         what = "questions" if meter.queries == meter.questions else "answers"
         rows.append((f"{what} a bit", f"{short(cost)}{_at_best(bounds, cost)}"))
+    rows += _fewest(bounds)
     if bounds is not None and bounds.packed_bits is not None:
         size = many(bounds.packed_bytes or 0, "byte")
         rows.append(("true table packed by xz", f"{bounds.packed_bits:,} bits ({size})"))
     elif bounds is not None and bounds.packed_left_out:
         rows.append(("true table packed by xz", f"left out: {bounds.packed_left_out}"))
     return rows
+
+
+def _fewest(bounds: Bounds | None) -> list[tuple[str, str]]:
+    """Say how many answers any attack wants, for all but a few tables."""
+    if bounds is None or bounds.questions is None or bounds.bits is None:
+        return []
+    of = sureness(1 - (bounds.chance or 0.0))
+    code = f"{short(bounds.bits)} bits, by {CODES[bounds.code or 'own']}"
+    return [
+        (
+            "fewest answers",
+            f"{bounds.questions:,}, by any attack, for {of} of the tables that the shortest code "
+            f"known expects ({code})",
+        )
+    ]
 
 
 def _at_best(bounds: Bounds | None, cost: float) -> str:

@@ -24,9 +24,9 @@ from thinveil.verdicts.comparing.candidates import AttributeTrial, Skipped, attr
 from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
 from thinveil.verdicts.comparing.shared import Settings, in_order, within
 from thinveil.verdicts.judging.accuracy import by_marginals
-from thinveil.verdicts.judging.bounds import largest_loss
 from thinveil.verdicts.judging.possible import Possible, possible
 from thinveil.verdicts.judging.scoring import score
+from thinveil.verdicts.limits.bounds import largest_loss
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.said_of_trials import HOW_DRAWN
 from thinveil.verdicts.trials import membership_trials, possible_targets
