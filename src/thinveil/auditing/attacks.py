@@ -9,6 +9,8 @@ from typing import Final
 
 from thinveil.attacker.attacks.table import Wish, nothing_of
 from thinveil.attacker.channel import Looked, by_doubles, simpler
+from thinveil.attacker.checks.found import Checked
+from thinveil.attacker.checks.watch import SHARE, Plan, claim_alone, watched
 from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
 from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
@@ -17,26 +19,65 @@ from thinveil.attacker.longest import most_questions
 from thinveil.attacker.scored import Means, score
 from thinveil.attacker.strategies import shape_of, strategy_named
 from thinveil.attacker.terms import Attack, Person
+from thinveil.auditing.entries import ON_PEOPLE
 from thinveil.auditing.options import Options
-from thinveil.auditing.schedule import Equal, Fixed, first_loss, most_answers
+from thinveil.auditing.schedule import Equal, Fixed, Free, first_loss, most_answers
 from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Box
 from thinveil.language.shapes import holds
 
 MOST_CHECKS: Final = 64
 """Answers that checks of a target take at most, beside one in a hundred of all others."""
 
 
-def attack_on(options: Options, facts: PublicFacts, ulps: int = 0) -> Attack[Found]:
+def attack_on(
+    options: Options, facts: PublicFacts, ulps: int = 0, *, checks: bool = False
+) -> Attack[Found]:
     """Return the attack, made for a target of which only public facts are known.
 
     Where doubles are looked at, so many of them may lie between the noise of the target and ours
-    at scale 1: none where our own library draws it.
+    at scale 1: none where our own library draws it. With `checks` it is also looked at whether
+    the target does what it claims; they take their share of the error.
 
     Raises:
         UsageError: Something asked for does not fit the schema.
     """
     care = care_for(options, facts)
+    if not checks:
+        return _unwatched(options, facts, ulps, care)
+    plan = plan_of(options, facts)
+    care = replace(care, error=care.error - plan.alarm)
+    attack = _unwatched(options, facts, ulps, care)
+    return watched(attack, facts, Checked(plan.alarm), plan)
+
+
+def checks_on(options: Options, facts: PublicFacts) -> Attack[None]:
+    """Return what checks that a target does what it claims, and attacks nobody."""
+    plan = plan_of(options, facts)
+    return claim_alone(facts, Checked(plan.alarm), plan)
+
+
+def plan_of(options: Options, facts: PublicFacts) -> Plan:
+    """Return how a target is watched: how many answers there are, and of which error."""
+    schedule = options.schedule(facts.claim)
+    limits = (most_answers(schedule, options.cap_value()), facts.policies.max_queries)
+    boxes: list[Box] = []
+    if options.attack == "count":
+        boxes = [options.box_of(facts)]
+    elif options.attack in ON_PEOPLE:
+        people = options.codes_of_people(facts)
+        boxes = [{column: (code, code + 1) for column, code in each.items()} for each in people]
+    return Plan(
+        options.seed,
+        options.care().error / SHARE,
+        min((most for most in limits if most is not None), default=None),
+        boxes,
+        early=facts.claim.leaks or isinstance(schedule, (Equal, Fixed, Free)),
+    )
+
+
+def _unwatched(options: Options, facts: PublicFacts, ulps: int, care: Care) -> Attack[Found]:
     again = facts.policies.cache and not facts.claim.reads_exactly
 
     def attack(facts: PublicFacts) -> Attack[Found]:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from thinveil.attacker.findings import Found
 from thinveil.attacker.terms import Attack, Person
-from thinveil.auditing.attacks import attack_on, planned, trial_on
+from thinveil.auditing.attacks import attack_on, checks_on, planned, trial_on
 from thinveil.auditing.driver import Observer, Run, run
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Schedule
@@ -80,7 +80,16 @@ def attempt_on(target: Target, options: Options, *, ours: bool = False) -> Attem
     """
     facts = target.facts
     options = planned(options, facts)
-    attack = attack_on(options, facts, 0 if ours or isinstance(target, Curator) else 1)
+    ours = ours or isinstance(target, Curator)
+    checks = not ours if options.checks is None else options.checks == "on"
+    attack = attack_on(options, facts, 0 if ours else 1, checks=checks)
+    return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
+
+
+def checks_of(target: Target, options: Options) -> Attempt[None]:
+    """Return checks of whether a target does what it claims, ready to be run, and no attack."""
+    facts = target.facts
+    attack = checks_on(options, facts)
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
 
 

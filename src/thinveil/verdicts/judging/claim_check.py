@@ -97,7 +97,8 @@ class ClaimCheck:
         if not self.broken:
             return False
         doubtful = (
-            each.kind == "contradiction" and each.chance > self.accusing for each in self.broken
+            each.kind in ("contradiction", "totals") and each.chance > self.accusing
+            for each in self.broken
         )
         return self.ours or all(doubtful)
 

@@ -1,0 +1,148 @@
+"""Do the answers of an attack fit the claimed law, whatever the counts are? Looked at in passing.
+
+What an attack asks about has counts that nobody knows. So a question's answers are held against
+the claimed law that fits them best, of all counts (universal inference; Wasserman, Ramdas and
+Balakrishnan 2020). Held against it is the same noise at other widths, the mean over its laws. The
+product of these ratios over all questions has mean at most 1 under the claim: an e-process, as in
+`checks.rows`. Rows that are 0 or 1 throughout, where exact answers occur, tell nothing and count
+as 1; how often noise looks like that is taken off.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.checks.rows import FACTORS
+from thinveil.language.extents import Constants, Extent
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
+
+_LAWS: Final = 2**15  # laws of questions that are weighed in a batch at most (about 5 ms)
+_ENOUGH: Final = 10**5  # answers after which one batch in eight is looked at
+_BY_CHANCE: Final = 2.0**-24  # more than a continuous law ever looks exact by chance
+
+
+@dataclass(slots=True)
+class Passing:
+    """The weight of the evidence that an attack's answers do not follow the claimed law.
+
+    Args:
+        facts: What is public.
+        looked: Answers weighed so far.
+        nats: The logarithm of each ratio, by how many times wider noise would be.
+    """
+
+    facts: PublicFacts
+    looked: int = 0
+    nats: Floats = field(default_factory=lambda: np.zeros(len(FACTORS)))
+    _batches: int = 0
+    _constants: Constants = field(init=False)
+
+    def __post_init__(self) -> None:
+        facts = self.facts
+        self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
+
+    @property
+    def weight(self) -> float:
+        """The logarithm of the mean over all widths."""
+        top = float(self.nats.max())
+        return top + math.log(float(np.exp(self.nats - top).mean()))
+
+    def best(self) -> str:
+        """Say which width fits best, in a phrase."""
+        return f"noise {FACTORS[int(self.nats.argmax())]:.3g} times as wide as claimed"
+
+    def look(self, batch: QueryBatch, answers: Answers) -> None:
+        """Weigh the answers to a batch, or to the first of its questions."""
+        claim, n = self.facts.claim, self.facts.records
+        self._batches += 1
+        if claim.noise is None or claim.post == "binary":
+            return  # a single answer, 0 or 1, fits all laws
+        if self.looked > _ENOUGH and self._batches % 8:
+            return
+        b = batch.threshold
+        cuts = np.sort(claim.sensitivity.breakpoints(b[:1], n), axis=1)
+        most = max(1, _LAWS // (cuts.shape[1] + 1))
+        rows = np.flatnonzero((b >= 0) & (b < n))[:most]
+        if claim.offset or not claim.leaks:  # elsewhere a constant is exact, as others may be
+            rows = rows[~self._constants.among(batch)[rows]]
+        if len(rows):
+            self._weigh(b[rows], rows, answers)
+
+    def _weigh(self, b: Codes, rows: Codes, answers: Answers) -> None:
+        claim, n = self.facts.claim, self.facts.records
+        cuts = np.sort(claim.sensitivity.breakpoints(b, n), axis=1)
+        counts = np.concatenate([cuts, cuts[:, -1:] + 1], axis=1)
+        epsilon = answers.epsilon
+        loss = epsilon[rows][:, None] if isinstance(epsilon, np.ndarray) else epsilon or 1.0
+        nothing = np.zeros(counts.shape, np.bool_)
+        wide = np.broadcast_to(b[:, None], counts.shape)
+        bit, scale = claim.law(counts, wide, nothing, n, loss)
+        alive = (counts >= 0) & (counts <= n)
+        exact = (alive & (scale == 0)).any(axis=1)
+        noisy = alive & (scale > 0)
+        rate = np.divide(loss, scale, out=np.ones(scale.shape), where=scale > 0)
+        values, row = _of_rows(answers, rows)
+        still = exact & _still(values, row, len(rows))
+        keep = ~still & noisy.any(axis=1)
+        self.looked += len(values)
+        if claim.noise is not None and keep.any():
+            self._add(values[keep[row]], (np.cumsum(keep) - 1)[row[keep[row]]], bit[keep],
+                      rate[keep], noisy[keep])  # fmt: skip
+        chance = self._by_chance(rate, noisy, row, len(rows))
+        self.nats -= float(np.log1p(chance[exact]).sum())
+
+    def _add(self, values: Floats, row: Codes, bit: Flags, rate: Floats, noisy: Flags) -> None:
+        """Add the rows of answers that have noise for certain."""
+        law, post = self.facts.claim.noise, self.facts.claim.post
+        assert law is not None
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        with np.errstate(divide="ignore"):
+
+            def told(by: float) -> Floats:
+                each = law.loglik(values[:, None], bit[row], rate[row] / by, post, False)
+                return np.where(noisy, np.add.reduceat(each, starts), -np.inf)
+
+            best = told(1.0).max(axis=1)
+            many = np.log(noisy.sum(axis=1))
+            for place, by in enumerate(FACTORS):
+                other = told(by)
+                top = other.max(axis=1)
+                mean = top + np.log(np.exp(other - top[:, None]).sum(axis=1)) - many
+                self.nats[place] += float((mean - best)[np.isfinite(best)].sum())
+
+    def _by_chance(self, rate: Floats, noisy: Flags, row: Codes, many: int) -> Floats:
+        """Bound how likely noise looks exact in each row: 0 or 1 throughout."""
+        law, post = self.facts.claim.noise, self.facts.claim.post
+        assert law is not None
+        if post != "integer":
+            return np.full(many, _BY_CHANCE)
+        sizes = np.bincount(row, minlength=many)
+        fastest = np.where(noisy, rate, 0.0).max(axis=1)
+        one = np.where(fastest > 0, law.still(np.where(fastest > 0, fastest, 1.0), post), 0.0)
+        return np.minimum(2 * one**sizes, 1.0)
+
+
+def _of_rows(answers: Answers, rows: Codes) -> tuple[Floats, Codes]:
+    """Return the answers to some questions, and which of these each belongs to."""
+    each = answers.repeats
+    if isinstance(each, int):
+        values = answers.values.reshape(-1, each)[rows]
+        return values.reshape(-1), np.repeat(np.arange(len(rows)), each)
+    starts = np.cumsum(each) - each
+    sizes = each[rows]
+    row = np.repeat(np.arange(len(rows)), sizes)
+    first = np.cumsum(sizes) - sizes
+    return answers.values[starts[rows][row] + np.arange(len(row)) - first[row]], row
+
+
+def _still(values: Floats, row: Codes, many: int) -> Flags:
+    """Tell which rows are 0 throughout, or 1 throughout."""
+    sizes = np.bincount(row, minlength=many)
+    zeros, ones = (np.bincount(row, values == each, minlength=many) for each in (0, 1))
+    still: Flags = (zeros == sizes) | (ones == sizes)
+    return still

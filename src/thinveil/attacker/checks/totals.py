@@ -1,0 +1,149 @@
+"""What was found predicts the answers to fresh questions: do they come so? And can it be at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.checks.found import PUBLIC, Evidence
+from thinveil.attacker.checks.known import Sure
+from thinveil.attacker.findings import (
+    ColumnFound,
+    ColumnsFound,
+    CountFound,
+    PeopleFound,
+    TableFound,
+)
+from thinveil.language.facts import PublicFacts
+from thinveil.language.queries import Box, Codes, Flags
+from thinveil.language.schema import INFINITE, MISSING
+
+_TRIES: Final = 8  # boxes drawn for each that is asked: those with a count of their own come first
+_SOME: Final = -1  # a count that is not known but for being neither 0 nor n
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Records that were found: codes of some columns, how many each row stands for."""
+
+    columns: tuple[int, ...]
+    codes: Codes
+    counts: Codes
+    widths: tuple[int, ...]
+    distinct: bool
+
+    def count(self, inside: Flags, n: int) -> int:
+        """Return how many of n records lie inside; of distinct ones, none, some or all."""
+        if self.distinct:
+            return 0 if not inside.any() else n if inside.all() else _SOME
+        return int(self.counts[inside].sum())
+
+
+def crowded(found: object, facts: PublicFacts, risk: float) -> list[Evidence]:
+    """Return what no table of so many records can hold (the pigeonhole principle).
+
+    The risk is the chance that the attack misread something.
+    """
+    n = facts.records
+    for each in _rows_of(found):
+        records = int(each.counts.sum())
+        if len(each.codes) > n or (not each.distinct and records != n):
+            many = f"{len(each.codes):,} different" if each.distinct else f"{records:,}"
+            said = f"The answers show {many} records, and the table is said to have {n:,}."
+            return [Evidence("contradiction", said, risk, PUBLIC)]
+    return []
+
+
+def predicted(
+    found: object, facts: PublicFacts, asked: Sequence[Box], rng: np.random.Generator, many: int
+) -> list[Sure]:
+    """Return fresh questions whose answers follow from what was found, about `many` of them.
+
+    `asked` are the boxes that an attack on people or on a count was about.
+    """
+    counted = _told(found, asked, facts)
+    rows = _rows_of(found)
+    for number in range(many if rows else 0):
+        counted += _boxes(rows[number % len(rows)], rng, facts.records)
+    sures: list[Sure] = []
+    for box, count in counted:
+        sures += _edges(facts, box, count)
+        if len(sures) >= many:
+            break
+    return sures[:many]
+
+
+def _edges(facts: PublicFacts, box: Box, count: int) -> list[Sure]:
+    """Return the two questions that pin a count down, where its claim has zones."""
+    claim, n, k = facts.claim, facts.records, facts.claim.reach
+    if count == _SOME:
+        return [Sure([box], 1, 0, "a range that holds records, by what was found")]
+    what = "a range whose count follows from what was found"
+    if not claim.counts:
+        return [Sure([box], count, 0, what)]
+    b = (count + k, count + k - 1) if count + k < n else (count - k - 1, count - k)
+    return [Sure([box], count, each, what) for each in b if 0 <= each < n]
+
+
+def _told(found: object, asked: Sequence[Box], facts: PublicFacts) -> list[tuple[Box, int]]:
+    """Return boxes of people, or of a count, with the counts that were found."""
+    told: list[tuple[Box, int]] = []
+    if isinstance(found, CountFound) and asked:
+        count = found.count
+        if count is None and found.exists is not None:
+            count = _SOME if found.exists else 0
+        told = [] if count is None else [(asked[0], count)]
+    if isinstance(found, PeopleFound):
+        for box, person in zip(asked, found.people, strict=False):
+            count = 0 if person.present is False else 1 if person.unique else person.matches
+            if count is not None and facts.claim.counts:
+                told.append((box, count))
+    return told
+
+
+def _rows_of(found: object) -> list[_Rows]:
+    """Return the records of a table that is known to its end, or those of each column."""
+    if isinstance(found, TableFound):
+        if not len(found.codes) or (found.known < len(found.columns)).any():
+            return []
+        return [_Rows(found.columns, found.codes, found.counts, found.widths, found.distinct)]
+    return [_of_column(each) for each in found.columns] if isinstance(found, ColumnsFound) else []
+
+
+def _of_column(each: ColumnFound) -> _Rows:
+    pairs = np.array(each.values, np.int64).reshape(-1, 2)
+    return _Rows((each.column,), pairs[:, :1], pairs[:, 1], (each.width,), each.distinct)
+
+
+def _boxes(rows: _Rows, rng: np.random.Generator, n: int) -> list[tuple[Box, int]]:
+    """Return a box drawn at random, and its complement where it has one; with their counts."""
+    best: list[tuple[Box, int]] = []
+    for _ in range(_TRIES):
+        many = 1 + int(rng.integers(min(3, len(rows.columns))))
+        places = rng.permutation(len(rows.columns))[:many].tolist()
+        inside = np.ones(len(rows.codes), np.bool_)
+        box: dict[int, tuple[int, int]] = {}
+        for place in places:
+            ends = _range(rows, place, rng, prefix=many == 1)
+            inside &= (rows.codes[:, place] >= ends[0]) & (rows.codes[:, place] < ends[1])
+            box[rows.columns[place]] = ends
+        count = rows.count(inside, n)
+        best = [(box, count)]
+        if many == 1:
+            [(column, (_, cut))] = box.items()
+            best.append(({column: (cut, INFINITE)}, rows.count(~inside, n)))
+        if count not in (0, n):
+            break
+    return best
+
+
+def _range(rows: _Rows, place: int, rng: np.random.Generator, *, prefix: bool) -> tuple[int, int]:
+    """Draw a range that ends at values that were found: from the lowest on, or between two."""
+    one, other = sorted(int(rng.integers(len(rows.codes))) for _ in range(2))
+    codes = rows.codes[:, place]
+    low, high = sorted((int(codes[one]), int(codes[other])))
+    end = high + (1 if high == MISSING else rows.widths[place])
+    return (MISSING, max(low, MISSING + 1)) if prefix else (low, end)
