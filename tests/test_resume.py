@@ -42,7 +42,10 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 CHOSEN = ("epsilon", "strategy", "effort", "windows")
 BUDGETS = {
-    kind: {name: value for name, value in each.items() if name.startswith(CHOSEN)}
+    kind: {
+        "checks": "off",
+        **{name: value for name, value in each.items() if name.startswith(CHOSEN)},
+    }
     for kind, each in KINDS.items()
 }
 """What is left to choose where a target brings its own mechanism."""

@@ -4,7 +4,7 @@ What an attack asks about has counts that nobody knows. So a question's answers 
 the claimed law that fits them best, of all counts (universal inference; Wasserman, Ramdas and
 Balakrishnan 2020). Held against it is the same noise at other widths, the mean over its laws. The
 product of these ratios over all questions has mean at most 1 under the claim: an e-process, as in
-`checks.rows`. Rows that are 0 or 1 throughout, where exact answers occur, tell nothing and count
+`checks.fit`. Rows that are 0 or 1 throughout, where exact answers occur, tell nothing and count
 as 1; how often noise looks like that is taken off.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.checks.rows import FACTORS
+from thinveil.attacker.checks.fit import FACTORS
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
