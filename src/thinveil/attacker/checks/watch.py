@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from thinveil.attacker.checks.fit import Rows, possible
 from thinveil.attacker.checks.found import PUBLIC, Checked, Evidence, broken
 from thinveil.attacker.checks.known import Known, Sure, asked
 from thinveil.attacker.checks.passing import Passing
-from thinveil.attacker.checks.fit import Rows, possible
 from thinveil.attacker.checks.totals import crowded, predicted
 from thinveil.attacker.terms import Attack
 from thinveil.errors import BudgetError
