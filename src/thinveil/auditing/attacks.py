@@ -10,7 +10,7 @@ from typing import Final
 from thinveil.attacker.attacks.table import Wish, nothing_of
 from thinveil.attacker.channel import Looked, by_doubles, simpler
 from thinveil.attacker.checks.found import Checked
-from thinveil.attacker.checks.watch import SHARE, Plan, claim_alone, watched
+from thinveil.attacker.checks.watch import MOST, SHARE, Plan, claim_alone, watched
 from thinveil.attacker.evidence.error_budget import SEQUENTIAL, Care
 from thinveil.attacker.evidence.rephrasing import worded
 from thinveil.attacker.evidence.true_bit import else_by_bits
@@ -26,9 +26,6 @@ from thinveil.errors import SchemaError, UsageError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Box
 from thinveil.language.shapes import holds
-
-MOST_CHECKS: Final = 64
-"""Answers that checks of a target take at most, beside one in a hundred of all others."""
 
 
 def attack_on(
@@ -61,7 +58,10 @@ def checks_on(options: Options, facts: PublicFacts) -> Attack[None]:
 def plan_of(options: Options, facts: PublicFacts) -> Plan:
     """Return how a target is watched: how many answers there are, and of which error."""
     schedule = options.schedule(facts.claim)
-    limits = (most_answers(schedule, options.cap_value()), facts.policies.max_queries)
+    all_of_them = (most_answers(schedule, options.cap_value()), facts.policies.max_queries)
+    limits = [most // SHARE for most in all_of_them if most is not None]
+    if isinstance(schedule, Equal):  # as `planned` sets aside
+        limits.append(max(0, MOST + (schedule.answers - MOST) // 101))
     boxes: list[Box] = []
     if options.attack == "count":
         boxes = [options.box_of(facts)]
@@ -71,7 +71,7 @@ def plan_of(options: Options, facts: PublicFacts) -> Plan:
     return Plan(
         options.seed,
         options.care().error / SHARE,
-        min((most for most in limits if most is not None), default=None),
+        min(limits, default=None),
         boxes,
         early=facts.claim.leaks or isinstance(schedule, (Equal, Fixed, Free)),
     )
@@ -184,7 +184,7 @@ def planned(options: Options, facts: PublicFacts, checked: bool = False) -> Opti
             "bounds) against a mechanism whose single answers tell"
         )
     most *= repeats
-    aside = MOST_CHECKS + most // 100 if checked else 0
+    aside = MOST + most // 100 if checked else 0
     return replace(options, answers=max(1, most + aside))
 
 

@@ -79,9 +79,9 @@ def attempt_on(target: Target, options: Options, *, ours: bool = False) -> Attem
         UsageError: Something asked for does not fit the target.
     """
     facts = target.facts
-    options = planned(options, facts)
     ours = ours or isinstance(target, Curator)
     checks = not ours if options.checks is None else options.checks == "on"
+    options = planned(options, facts, checks)
     attack = attack_on(options, facts, 0 if ours else 1, checks=checks)
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
+from thinveil.attacker.checks.lots import Lots
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Box, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
@@ -47,30 +46,30 @@ class Known:
     the law says at the edges of its zones. In a bounded universe such ranges are constant.
     """
 
-    def __init__(self, facts: PublicFacts, rng: np.random.Generator) -> None:
-        self._facts, self._rng = facts, rng
+    def __init__(self, facts: PublicFacts, lots: Lots) -> None:
+        self._facts, self._lots = facts, lots
         self._bounded = facts.claim.universe == "bounded"
 
     def nobody(self) -> Box:
         """Return a box that holds no record."""
         column = self._column()
         top = self._facts.schema[column].upper if self._bounded else LIMIT
-        low = (0 if top is None else top) + 1 + int(self._rng.integers(_SPREAD))
-        return {column: (low, low + 1 + int(self._rng.integers(_SPREAD)))}
+        low = (0 if top is None else top) + 1 + self._lots.below(_SPREAD)
+        return {column: (low, low + 1 + self._lots.below(_SPREAD))}
 
     def everybody(self) -> list[Box]:
         """Return boxes that hold all records between them, cut somewhere."""
         column = self._column()
         each = self._facts.schema[column]
         low, high = each.lower, each.upper
-        top = INFINITE if self._bounded else LIMIT + 1 + int(self._rng.integers(_SPREAD))
+        top = INFINITE if self._bounded else LIMIT + 1 + self._lots.below(_SPREAD)
         if low is None or high is None or low == high or self._facts.policies.cache:
             return [{column: (MISSING, top)}]
-        cut = int(self._rng.integers(low + 1, high + 1))
+        cut = low + 1 + self._lots.below(high - low)
         return [{column: (MISSING, cut)}, {column: (cut, top)}]
 
     def _column(self) -> int:
-        return int(self._rng.integers(len(self._facts.schema)))
+        return self._lots.below(len(self._facts.schema))
 
     def thresholds(self, count: int) -> Iterator[int]:
         """Yield thresholds for none or all: at the edges of the zones first, then anywhere."""
@@ -79,7 +78,7 @@ class Known:
         yield from dict.fromkeys(b for b in edges if 0 <= b < n)
         low, high = (min(k, n - 1), n) if count == 0 else (0, max(n - k, 1))
         while True:
-            yield int(self._rng.integers(low, high))
+            yield low + self._lots.below(high - low)
 
     def edges(self, whole: bool = True) -> Iterator[Sure]:
         """Yield questions about nobody and everybody, in turn, and thresholds that none crosses.

@@ -10,6 +10,7 @@ import numpy as np
 
 from thinveil.attacker.checks.found import PUBLIC, Evidence
 from thinveil.attacker.checks.known import Sure
+from thinveil.attacker.checks.lots import Lots
 from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
@@ -58,7 +59,7 @@ def crowded(found: object, facts: PublicFacts, risk: float) -> list[Evidence]:
 
 
 def predicted(
-    found: object, facts: PublicFacts, asked: Sequence[Box], rng: np.random.Generator, many: int
+    found: object, facts: PublicFacts, asked: Sequence[Box], lots: Lots, many: int
 ) -> list[Sure]:
     """Return fresh questions whose answers follow from what was found, about `many` of them.
 
@@ -67,7 +68,7 @@ def predicted(
     counted = _told(found, asked, facts)
     rows = _rows_of(found)
     for number in range(many if rows else 0):
-        counted += _boxes(rows[number % len(rows)], rng, facts.records)
+        counted += _boxes(rows[number % len(rows)], lots, facts.records)
     sures: list[Sure] = []
     for box, count in counted:
         sures += _edges(facts, box, count)
@@ -118,16 +119,17 @@ def _of_column(each: ColumnFound) -> _Rows:
     return _Rows((each.column,), pairs[:, :1], pairs[:, 1], (each.width,), each.distinct)
 
 
-def _boxes(rows: _Rows, rng: np.random.Generator, n: int) -> list[tuple[Box, int]]:
+def _boxes(rows: _Rows, lots: Lots, n: int) -> list[tuple[Box, int]]:
     """Return a box drawn at random, and its complement where it has one; with their counts."""
     best: list[tuple[Box, int]] = []
     for _ in range(_TRIES):
-        many = 1 + int(rng.integers(min(3, len(rows.columns))))
-        places = rng.permutation(len(rows.columns))[:many].tolist()
+        many = 1 + lots.below(min(3, len(rows.columns)))
+        first, columns = lots.below(len(rows.columns)), len(rows.columns)
+        places = [(first + step) % columns for step in range(many)]
         inside = np.ones(len(rows.codes), np.bool_)
         box: dict[int, tuple[int, int]] = {}
         for place in places:
-            ends = _range(rows, place, rng, prefix=many == 1)
+            ends = _range(rows, place, lots, prefix=many == 1)
             inside &= (rows.codes[:, place] >= ends[0]) & (rows.codes[:, place] < ends[1])
             box[rows.columns[place]] = ends
         count = rows.count(inside, n)
@@ -140,9 +142,9 @@ def _boxes(rows: _Rows, rng: np.random.Generator, n: int) -> list[tuple[Box, int
     return best
 
 
-def _range(rows: _Rows, place: int, rng: np.random.Generator, *, prefix: bool) -> tuple[int, int]:
+def _range(rows: _Rows, place: int, lots: Lots, *, prefix: bool) -> tuple[int, int]:
     """Draw a range that ends at values that were found: from the lowest on, or between two."""
-    one, other = sorted(int(rng.integers(len(rows.codes))) for _ in range(2))
+    one, other = sorted(lots.below(len(rows.codes)) for _ in range(2))
     codes = rows.codes[:, place]
     low, high = sorted((int(codes[one]), int(codes[other])))
     end = high + (1 if high == MISSING else rows.widths[place])

@@ -13,6 +13,7 @@ import numpy as np
 from thinveil.attacker.checks.fit import Rows, possible
 from thinveil.attacker.checks.found import PUBLIC, Checked, Evidence, broken
 from thinveil.attacker.checks.known import Known, Sure, asked
+from thinveil.attacker.checks.lots import Lots
 from thinveil.attacker.checks.passing import Passing
 from thinveil.attacker.checks.totals import crowded, predicted
 from thinveil.attacker.terms import Attack
@@ -41,7 +42,7 @@ class Plan:
     Args:
         seed: What questions are drawn by; public.
         alarm: The chance that all tests together may have of calling an honest target broken.
-        most: How many answers the target gives in all, where that is known.
+        most: How many answers checks may take, where there is a limit.
         boxes: What an attack on people or on a count is about.
         early: Whether answers before those of the attack take nothing from it.
     """
@@ -104,8 +105,8 @@ class _Watch:
 
     def __init__(self, facts: PublicFacts, checked: Checked, plan: Plan) -> None:
         self._facts, self._checked, self._plan = facts, checked, plan
-        rng = np.random.default_rng([0x7E57, plan.seed % 2**63])
-        self._known, self._rng = Known(facts, rng), rng
+        lots = Lots(plan.seed)
+        self._known, self._lots = Known(facts, lots), lots
         self._edges = self._known.edges()
         self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
         self._rows, self._totals = Rows(facts.claim), Rows(facts.claim)
@@ -197,7 +198,7 @@ class _Watch:
         sures = sures[: max(left, 0)]
         if self._plan.most is None or not sures:
             return sures
-        answers = self._plan.most // SHARE - self._checked.answers
+        answers = self._plan.most - self._checked.answers
         sures = sures[: max(answers, 0)]
         each = answers // max(len(sures), 1)
         return [replace(sure, repeats=min(sure.repeats, each)) for sure in sures]
@@ -261,7 +262,7 @@ class _Watch:
         claim = self._facts.claim
         if claim.leaks or not claim.protected:
             boxes = self._plan.boxes
-            sures = predicted(found, self._facts, boxes, self._rng, _PREDICTED)
+            sures = predicted(found, self._facts, boxes, self._lots, _PREDICTED)
             sures = [replace(each, repeats=self._light()) for each in sures]
             yield from self.ask(sures, about, totals=True)
 
