@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from thinveil.attacker.terms import Values
 from thinveil.language.queries import Codes
 
+Stretch = tuple[int, int]
+"""How many neighbouring values a part of a column has, and how many records lie in it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableFound:
@@ -34,7 +37,8 @@ class ColumnFound:
     """The values of one column with their counts; all 1 where only existence is known.
 
     Its bits are what it was worth under the attack's own beliefs, None where there are none;
-    so they are in all that follows. They do not tell two findings apart.
+    so they are in all that follows. They do not tell two findings apart. Of a column that is
+    still being searched there may be ranges whose values are not told apart yet.
     """
 
     column: int
@@ -42,6 +46,9 @@ class ColumnFound:
     width: int = 1
     distinct: bool = False
     bits: float | None = field(default=None, compare=False)
+    ranges: tuple[Stretch, ...] = field(default=(), compare=False)
+    domain: int | None = field(default=None, compare=False)  # values it was searched among
+    partial: bool = field(default=False, compare=False)  # whether there may be further values
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +60,15 @@ class ColumnsFound:
 
 @dataclass(frozen=True, slots=True)
 class CountFound:
-    """How many records satisfy a predicate, and whether any; None while unknown."""
+    """How many records satisfy a predicate, and whether any; None while unknown.
+
+    While a count is not known, answers may prove that it lies between two others.
+    """
 
     count: int | None
     exists: bool | None = None
     bits: float | None = field(default=None, compare=False)
+    between: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,10 @@ def plan_of(options: Options, facts: PublicFacts) -> Plan:
 
 def _unwatched(options: Options, facts: PublicFacts, ulps: int, care: Care) -> Attack[Found]:
     again = facts.policies.cache and not facts.claim.reads_exactly
+    most = _most(options, facts)
 
     def attack(facts: PublicFacts) -> Attack[Found]:
-        made = _attack(options, facts, care, again)
+        made = _attack(options, facts, care, again, most)
         if options.attack != "dataset":
             return worded(facts, care, made)
         nothing = nothing_of(facts, options.widths(facts.schema))
@@ -188,10 +189,12 @@ def planned(options: Options, facts: PublicFacts, checked: bool = False) -> Opti
     return replace(options, answers=max(1, most + aside))
 
 
-def _attack(options: Options, facts: PublicFacts, care: Care, again: bool) -> Attack[Found]:
+def _attack(
+    options: Options, facts: PublicFacts, care: Care, again: bool, most: int | None
+) -> Attack[Found]:
     strategy = strategy_named(options.strategy_for(facts.claim))
     _check_shape(facts)
-    return strategy.attack(options.attack, facts, care, wish_of(options, facts, again))
+    return strategy.attack(options.attack, facts, care, wish_of(options, facts, again, most))
 
 
 def _check_shape(facts: PublicFacts) -> None:
@@ -203,8 +206,10 @@ def _check_shape(facts: PublicFacts) -> None:
         )
 
 
-def wish_of(options: Options, facts: PublicFacts, again: bool) -> Wish:
+def wish_of(options: Options, facts: PublicFacts, again: bool, most: int | None = None) -> Wish:
     """Return what the options wish for, in codes; of questions asked `again` in new words.
+
+    There will be at most so many answers, where anybody says.
 
     Raises:
         UsageError: Something asked for does not fit the schema or the mechanism.
@@ -217,9 +222,17 @@ def wish_of(options: Options, facts: PublicFacts, again: bool) -> Wish:
         present=options.present,
         force=options.force,
         thrift=None if again else options.thrift(),  # no unions where questions need new words
+        most=most,
     )
     more = _MORE.get(options.attack)
     return wish if more is None else more(options, facts, wish)
+
+
+def _most(options: Options, facts: PublicFacts) -> int | None:
+    """Return how many answers there will be at most; None where nobody says."""
+    within = most_answers(options.schedule(facts.claim), options.cap_value())
+    limits = (facts.policies.max_queries, within)
+    return min((each for each in limits if each is not None), default=None)
 
 
 def _with_box(options: Options, facts: PublicFacts, wish: Wish) -> Wish:

@@ -40,6 +40,7 @@ class Domain:
     steps: Codes  # the values, in steps of the axis
     sides: tuple[Codes, Codes] | None  # those on either side of the cut, of the column that has one
     bits: float  # what all this was worth under the beliefs it was found with
+    over: bool = True  # whether these are all values
 
     def low(self, place: Codes) -> Codes:
         """Return the codes where values begin."""
@@ -60,6 +61,7 @@ class _Column:
     codes: tuple[int, int] = MISSING, INFINITE
     found: list[int] = field(default_factory=list)
     bits: float = 0.0
+    over: bool = False
 
     @property
     def base(self) -> int:
@@ -155,8 +157,9 @@ def domains(
     cut: Cut | None,
     care: Care,
     about: Callable[[Callable[[], list[Domain]], float], About],
+    in_turn: bool = False,
 ) -> Attack[list[Domain]]:
-    """Find all values of each column.
+    """Find all values of each column: side by side, or in turn, the smallest domain first.
 
     Where "none" and "all" look alike, values are looked for on one side of a cut, and then among
     all records between those that were found: no stretch there can hold all records.
@@ -176,14 +179,18 @@ def domains(
 
     told = partial(about, look)
     if cut is None:
-        yield from _search(facts, everything, [mine for (mine,) in parts], care, told)
+        together = [[mine for (mine,) in parts]]
+        if in_turn:
+            together = [[each] for each in sorted(together[0], key=lambda each: each.size)]
+        for columns in together:
+            yield from _search(facts, everything, columns, care, told)
         return look()
     own = [column for mine in parts if len(mine) == 2 for column in mine]
     others = [mine[0] for mine in parts if len(mine) == 1]
     first = np.array([cut.sides[0]], np.int64)
     half = Cells((cut.column,), first[:, :1], first[:, 1:])
     yield from _search(facts, everything, own, care, told)
-    yield from _search(facts, half, others, care, told)
+    yield from _search(facts, half, others, care, told, last=False)
     yield from _search(facts, everything, others, care, told, between=True)
     return look()
 
@@ -191,7 +198,8 @@ def domains(
 def _domain(axis: Axis, parts: Sequence[_Column]) -> Domain:
     steps = [np.array(sorted(part.found), np.int64) for part in parts]
     sides = (steps[0], steps[1]) if len(steps) == 2 else None
-    return Domain(axis, np.unique(np.concatenate(steps)), sides, sum(part.bits for part in parts))
+    bits, over = sum(part.bits for part in parts), all(part.over for part in parts)
+    return Domain(axis, np.unique(np.concatenate(steps)), sides, bits, over)
 
 
 def _search(
@@ -201,8 +209,12 @@ def _search(
     care: Care,
     about: Callable[[float], About],
     between: bool = False,
+    last: bool = True,
 ) -> Attack[None]:
-    """Find values of columns, all of them or those between what was found before."""
+    """Find values of columns, all of them or those between what was found before.
+
+    Unless more will be searched, columns without a line that is open are over.
+    """
     zones = yield from _missing(facts, cells, columns, care, about)
     stretches = []
     for column, zone in zip(columns, zones, strict=True):
@@ -221,6 +233,10 @@ def _search(
     while len(rows):
         told = yield from zones_of(facts, lines.batch(cells, rows, about), care)
         rows = lines.told(rows, told != BELOW, told == ABOVE)
+        for owner in np.setdiff1d(np.arange(len(columns)), lines.owner[rows]).tolist():
+            columns[owner].over = last
+    for column in columns:
+        column.over = last
 
 
 def _missing(

@@ -29,7 +29,7 @@ from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.engines.unions import BOXES
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
-from thinveil.attacker.findings import ColumnsFound, TableFound
+from thinveil.attacker.findings import ColumnFound, ColumnsFound, TableFound
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.attacker.terms import ABOVE, BELOW, Attack, axes_of
 from thinveil.language.facts import PublicFacts
@@ -44,12 +44,18 @@ _PER_PILOT: Final = 500  # one of them for so many records
 class _Known:
     """The records as far as they are known, on which side of a cut, and how many seem to be."""
 
-    def __init__(self, known: Sequence[Domain], records: int, cut: Cut | None) -> None:
+    def __init__(
+        self,
+        known: Sequence[Domain],
+        records: int,
+        cut: Cut | None,
+        margins: tuple[ColumnFound, ...],
+    ) -> None:
         first = known[0]
         steps = (first.steps,) if first.sides is None else first.sides
         place = np.searchsorted(first.steps, np.concatenate(steps))
         self.side = np.repeat(np.arange(len(steps)), [len(each) for each in steps])
-        self._records, self._cut = records, cut
+        self._records, self._cut, self._margins = records, cut, margins
         whole = Groups.whole([each.axis for each in known], [1], bits=(), distinct=True)
         context = place % LEVELS if len(place) > 1 else None
         group = np.zeros_like(place)
@@ -82,7 +88,7 @@ class _Known:
             group, place, _ = stage.results()
             groups = groups.split(group, stage.domain.low(place), np.ones_like(group))
             groups = groups.joined(self.groups, np.flatnonzero(~stage.closed))
-        found = groups.table()
+        found = replace(groups.table(), margins=self._margins)
         if self._cut is None:
             return found
         rows = np.unique(np.column_stack([found.codes, found.known]), axis=0)
@@ -99,10 +105,13 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     engine, bounds = Existence(facts, care), About("finding bounds", 0.0, lambda: nothing)
     axes = yield from engine.limits(axes_of(facts, wish.widths), bounds)
     cut = engine.cut
-    known = yield from domains(
-        facts, axes, cut, care, lambda _, done: About("values", 0.1 * done, lambda: nothing)
-    )
-    pilot = About("what is frequent", 0.1, lambda: nothing)
+
+    def about(look: Callable[[], list[Domain]], done: float) -> About:
+        return About("values", 0.1 * done, lambda: replace(nothing, margins=margins(look())))
+
+    known = yield from domains(facts, axes, cut, care, about, in_turn=wish.most is not None)
+    columns = margins(known)
+    pilot = About("what is frequent", 0.1, lambda: replace(nothing, margins=columns))
     seen = yield from _pilot(facts, known, care, pilot)
     bits = {column: entropy(mine) for column, mine in seen.items()}
     axes = least_telling_first(axes, wish.order, bits)
@@ -110,12 +119,12 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
         axes.sort(key=lambda axis: axis.column != cut.column)
     by_column = {each.axis.column: each for each in known}
     ordered = [by_column[axis.column] for axis in axes]
-    records = _Known(ordered, facts.records, cut)
+    records = _Known(ordered, facts.records, cut, columns)
     for domain in ordered[1:]:
         stage = records.stage(domain, seen[domain.axis.column], unions)
         yield from _search(facts, stage, records, care, unions)
         records.take(stage)
-    return records.found()
+    return replace(records.found(), margins=())
 
 
 def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
@@ -124,19 +133,22 @@ def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
     axes = yield from engine.limits(wish.axes(facts), About("finding bounds"))
 
     def about(look: Callable[[], list[Domain]], done: float) -> About:
-        return About("columns", done, lambda: _columns_found(look()))
+        return About("columns", done, lambda: ColumnsFound(margins(look())))
 
-    return _columns_found((yield from domains(facts, axes, engine.cut, care, about)))
+    known = yield from domains(facts, axes, engine.cut, care, about, in_turn=wish.most is not None)
+    return ColumnsFound(margins(known))
 
 
-def _columns_found(known: Sequence[Domain]) -> ColumnsFound:
+def margins(known: Sequence[Domain]) -> tuple[ColumnFound, ...]:
     """Return the values of columns as codes; columns without any are left out."""
     found = []
     for each in known:
         values = [(step, 1) for step in each.steps.tolist()]
         if values:
-            found.append(replace(column_found(each.axis, values, distinct=True), bits=each.bits))
-    return ColumnsFound(tuple(found))
+            column = column_found(each.axis, values, distinct=True)
+            size = each.axis.size
+            found.append(replace(column, bits=each.bits, domain=size, partial=not each.over))
+    return tuple(found)
 
 
 def entropy(seen: Floats) -> float:

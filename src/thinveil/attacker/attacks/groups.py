@@ -100,6 +100,17 @@ class Groups:
             contexts=(),
         )
 
+    def plus(self, others: Groups) -> Groups:
+        """Return these groups and others that were searched for the same attributes."""
+        pairs = zip(self.contexts, others.contexts, strict=True)
+        return replace(
+            self,
+            codes=np.vstack([self.codes, others.codes]),
+            sizes=np.concatenate([self.sizes, others.sizes]),
+            known=np.concatenate([self.known, others.known]),
+            contexts=tuple(np.concatenate(pair) for pair in pairs),
+        )
+
     def about(
         self, facts: PublicFacts, done: float, look: Callable[[], TableFound], start: float = 0.0
     ) -> About:
@@ -162,15 +173,16 @@ class Tree:
         self.earlier.append(replace(self.groups, contexts=()))
         self.parents.append(group)
 
-    def partly(self, found: Triple, closed: Flags) -> TableFound:
+    def partly(self, found: Triple) -> TableFound:
         """Return the table with one more attribute half found."""
         group, place, size = found
         now = self.groups
-        done = closed[group] & ~self.lost[group]
-        left = np.flatnonzero(~closed | self.lost)
-        code = codes_of(now.axes[now.depth], place[done])
-        after = now.split(group[done], code, size[done])
-        return after.joined(now, left).table()
+        there = ~self.lost[group]
+        group, place, size = group[there], place[there], size[there]
+        left = now.sizes - np.bincount(group, size, len(now.sizes)).astype(np.int64)
+        rows = np.flatnonzero(left)
+        after = now.split(group, codes_of(now.axes[now.depth], place), size)
+        return after.joined(now, rows, left[rows]).table()
 
     def topmost(self, roots: list[Codes]) -> list[Codes]:
         """Leave out groups whose forebears are among the roots as well."""

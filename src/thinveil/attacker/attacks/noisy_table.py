@@ -215,6 +215,16 @@ class _Stage:
             self._take(wave)
         return by_group(self._found)
 
+    def so_far(self) -> Triple:
+        """Return the same, and values found of groups that are not over yet."""
+        parts = [self.found()]
+        for wave in self._waves:
+            searches = wave.searches
+            for local in np.flatnonzero(~searches.finds.done & ~searches.lost).tolist():
+                row, value, size = flattened([searches.finds.values[local]])
+                parts.append((row + wave.groups[local], value, size))
+        return by_group(parts)
+
     def asking(self) -> list[_Wave]:
         """Return the waves that have something to ask."""
         for wave in self._waves:
@@ -240,7 +250,7 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
             np.concatenate([part[place] for part in asked]) for place in range(1, 5)
         )
         box = np.full(len(low), axis.column), codes_of(axis, low), codes_of(axis, high)
-        about = groups.about(facts, stage.done, lambda: tree.partly(stage.found(), stage.closed))
+        about = groups.about(facts, stage.done, lambda: tree.partly(stage.so_far()))
         batch = QueryBatch(
             cells, np.concatenate(cell), *box, threshold, repeats=repeats, about=about
         )

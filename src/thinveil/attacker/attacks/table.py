@@ -6,20 +6,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.beliefs.arrays import flattened
+from thinveil.attacker.beliefs.count_zones import narrowed
 from thinveil.attacker.engines.protocol import SOME, Cohorts, Engine, Hints, Look
 from thinveil.attacker.engines.unions import Thrift
+from thinveil.attacker.evidence.likelihood import zones
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, CountFound, TableFound
-from thinveil.attacker.terms import Attack, Axis, Person, Values, axes_of, scaled
+from thinveil.attacker.terms import Attack, Axis, Person, Rules, Values, axes_of, scaled
 from thinveil.errors import UsageError
 from thinveil.language.extents import Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Box, Cells
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class Wish:
     shortcut: bool = True  # whether a binary attribute of a unique person is a membership question
     force: bool = False  # whether to go ahead with a very long attack
     thrift: Thrift | None = None  # how to ask about many groups at once, not each by itself
+    most: int | None = None  # how many answers there will be; None where nobody says
 
     def axes(self, facts: PublicFacts) -> list[Axis]:
         """Return the axes of the columns to find."""
@@ -57,11 +62,41 @@ def count(engine: Engine, wish: Wish) -> Attack[CountFound]:
         return _count_found(facts, facts.records * constant[0])
     if not wish.force:
         engine.check([Axis(0, 0, 0)], 1)
-    found = yield from engine.count(
+    limits = [0, facts.records]
+
+    def so_far() -> CountFound:
+        known = tuple(limits) != (0, facts.records)
+        return CountFound(None, between=(limits[0], limits[1]) if known else None)
+
+    counting = engine.count(
         Cohorts(cells, np.zeros(1, np.int64), np.array([facts.records])),
-        lambda done, _: About("counting", done, lambda: CountFound(None)),
+        lambda done, _: About("counting", done, so_far),
     )
+    found = yield from _narrowing(facts, counting, limits)
     return _count_found(facts, int(found[0]))
+
+
+def _narrowing(facts: PublicFacts, attack: Attack[_T], limits: list[int]) -> Attack[_T]:
+    """Pass a search for one count on, and note between which limits it must lie.
+
+    Only where each answer tells its zone: else answers prove nothing one by one.
+    """
+    plain = facts.claim.counts and facts.claim.reads_exactly and not facts.claim.hides_direction
+    try:
+        batch = next(attack)
+        while True:
+            answers = yield batch
+            if plain:
+                b = batch.threshold
+                zone, row = np.array(zones(facts.claim, answers)), np.zeros(len(b), np.int64)
+                mine = (b >= 0) & (b < facts.records)  # all others are answered without the table
+                low, high = (np.array([each]) for each in limits)
+                told = narrowed(Rules.of(facts), low, high, row[mine], b[mine], zone[mine])
+                limits[:] = [int(each[0]) for each in told]
+            batch = attack.send(answers)
+    except StopIteration as stop:
+        found: _T = stop.value
+        return found
 
 
 def _count_found(facts: PublicFacts, count: int) -> CountFound:
@@ -202,9 +237,9 @@ def _looking(facts: PublicFacts, groups: Groups) -> Look:
 
 
 def _so_far(groups: Groups, results: Sequence[Values | None]) -> TableFound:
-    """Return the table as it is known, with the next attribute where a group's is all found."""
+    """Return the table as it is known, with the values found so far of the next attribute."""
     group, step, count = flattened([values or () for values in results])
-    over = np.bincount(group, count, len(results)) == groups.sizes
-    done, axis = over[group], groups.axes[groups.depth]
-    known = groups.split(group[done], scaled(step[done], axis.width), count[done])
-    return known.joined(groups, np.flatnonzero(~over)).table()
+    left = groups.sizes - np.bincount(group, count, len(results)).astype(np.int64)
+    known = groups.split(group, scaled(step, groups.axes[groups.depth].width), count)
+    rows = np.flatnonzero(left)
+    return known.joined(groups, rows, left[rows]).table()

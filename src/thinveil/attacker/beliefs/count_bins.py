@@ -94,6 +94,10 @@ class WideCounts:
         inside: Codes = np.minimum(np.maximum(found, self._low), self._high)
         return inside
 
+    def fewer(self, many: int) -> None:
+        """Ask no more than the first so many of the questions that were returned last."""
+        self._row, self._asked = self._row[:many], self._asked[:many]
+
     def tell(self, zone: Codes) -> tuple[Codes, Codes, Codes, Floats]:
         """Take in the zones of what was asked last.
 

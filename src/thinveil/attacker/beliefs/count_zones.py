@@ -94,6 +94,10 @@ class Counts:
         self._row, self._asked = rows, best
         return rows, best
 
+    def fewer(self, many: int) -> None:
+        """Ask no more than the first so many of the questions that were returned last."""
+        self._row, self._asked = self._row[:many], self._asked[:many]
+
     def tell(self, zone: Codes) -> tuple[Codes, Codes, Floats]:
         """Take in the zones of what was asked last.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LOWEST, MISSING
 
+_T = TypeVar("_T")
 GAP: Final = -1
 """The place of a missing value, before all others."""
 _RARE: Final = 0.1  # how many values are thought to be missing, where any may be
@@ -43,31 +45,92 @@ class Histogram:
         return float(-(share * np.log2(share)).sum())
 
 
+@dataclass(slots=True)
+class Purse:
+    """How many answers an attack may have, and how many it has asked for."""
+
+    most: int | None = None
+    asked: int = 0
+
+    @property
+    def left(self) -> float:
+        """How many may still be asked for; infinite where nobody said."""
+        return math.inf if self.most is None else self.most - self.asked
+
+    def pay(self, batch: QueryBatch) -> None:
+        """Count the answers of a batch."""
+        self.asked += batch.queries
+
+    def paid(self, attack: Attack[_T]) -> Attack[_T]:
+        """Pass a part of an attack on, and count its answers."""
+        try:
+            batch = next(attack)
+            while True:
+                self.pay(batch)
+                batch = attack.send((yield batch))
+        except StopIteration as stop:
+            found: _T = stop.value
+            return found
+
+
 class Columns(Splits):
     """Splits the domains of columns; an owner is a column, the place -1 is a missing value."""
 
     def __init__(self, rules: Rules, axes: Sequence[Axis]) -> None:
         super().__init__(rules)
-        self.axes = axes
+        self.axes = list(axes)
         self._found: list[Values] = [[] for _ in axes]
         self.left = np.full(len(axes), rules.n)
         self.told = np.zeros(len(axes))
+        self._owners: set[int] = set()
+        self._begun: list[Codes] = []  # nodes whose split was asked for,
+        self._ended: list[Codes] = []  # and those that were split
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes to their columns."""
         np.add.at(self.told, self.owner[nodes], bits)
 
-    def begin(self) -> None:
-        """Add the whole domains of all columns."""
-        gap = np.array([axis.missing for axis in self.axes], np.int64)
-        places = np.array([axis.size - axis.missing for axis in self.axes], np.int64)
-        self.add(np.arange(len(gap)), -gap, places, np.full(len(gap), self.rules.n))
+    def begin(self, owners: Sequence[int]) -> None:
+        """Add the whole domains of columns, whose limits are known."""
+        axes = [self.axes[owner] for owner in owners]
+        gap = np.array([axis.missing for axis in axes], np.int64)
+        places = np.array([axis.size - axis.missing for axis in axes], np.int64)
+        self._owners.update(owners)
+        self.add(np.array(owners, np.int64), -gap, places, np.full(len(gap), self.rules.n))
+
+    def histogram(self, owner: int) -> Histogram:
+        """Return a column that is all found."""
+        steps, counts = np.array(self.values(owner), np.int64).T
+        return Histogram(self.axes[owner], steps, counts, float(self.told[owner]))
 
     def values(self, owner: int) -> Values:
         """Return the values of a column that were found, in order, and how often each occurs."""
         base = self.axes[owner].limits[0]
         found = sorted(self._found[owner])
         return [(MISSING if place == GAP else base + place, size) for place, size in found]
+
+    def begun(self, owner: int) -> bool:
+        """Tell whether a column is searched, or was."""
+        return owner in self._owners
+
+    def ranges(self, owner: int) -> list[tuple[int, int]]:
+        """Return how many values each range that is not split yet has, and how many records."""
+        none = np.empty(0, np.int64)
+        begun, ended = (np.concatenate([none, *each]) for each in (self._begun, self._ended))
+        nodes = np.setdiff1d(begun, ended)
+        nodes = nodes[self.owner[nodes] == owner]
+        wide = (self.end[nodes] - self.first[nodes]).tolist()
+        return list(zip(wide, self.size[nodes].tolist(), strict=True))
+
+    def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Remember which nodes are searched."""
+        self._begun.append(nodes)
+        super()._dispatch(nodes, low, high)
+
+    def split(self, nodes: Codes, count: Codes) -> None:
+        """Remember which nodes are over."""
+        self._ended.append(nodes)
+        super().split(nodes, count)
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Cut in the middle; missing values are cut off first."""
@@ -88,18 +151,23 @@ class Columns(Splits):
 
 
 def histograms(
-    facts: PublicFacts, columns: Columns, care: Care, about: Callable[[float], About]
-) -> Attack[list[Histogram]]:
-    """Find all values of each column, whose limits are known, with their counts.
+    facts: PublicFacts,
+    columns: Columns,
+    owners: Sequence[int],
+    care: Care,
+    about: Callable[[float], About],
+    purse: Purse,
+) -> Attack[None]:
+    """Find all values of some columns, whose limits are known, with their counts.
 
-    Rounds are described by the settled share.
+    Rounds are described by the settled share of all columns.
     """
-    columns.begin()
-    axes, total = columns.axes, columns.left.sum()
-    each = [(axis.limits[0], axis.column, axis.width) for axis in axes]
+    columns.begin(owners)
+    axes, total = columns.axes, facts.records * len(columns.axes)
+    each = [(axis.lower or 0, axis.column, axis.width) for axis in axes]
     base, column, width = np.array(each, np.int64).T
     while columns.waiting:
-        offsets, nodes, threshold = columns.unions()
+        offsets, nodes, threshold = columns.unions(purse.left)
         owner, first, end = columns.spans(nodes)
         low = np.where(first == GAP, MISSING, base[owner] + first)
         batch = QueryBatch(
@@ -112,9 +180,5 @@ def histograms(
             offsets=offsets,
             about=about(1 - columns.left.sum() / total),
         )
+        purse.pay(batch)
         columns.learn((yield from zones_of(facts, batch, care)))
-    found = [np.array(columns.values(owner), np.int64).T for owner in range(len(axes))]
-    return [
-        Histogram(axis, steps, counts, told)
-        for axis, (steps, counts), told in zip(axes, found, columns.told.tolist(), strict=True)
-    ]

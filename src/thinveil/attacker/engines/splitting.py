@@ -8,6 +8,7 @@ not asked.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -160,9 +161,14 @@ class Splits(ABC):
             row, threshold = self.counts.ask()
             yield Asked(self._counted, self.counts.key[row], threshold)
 
-    def unions(self) -> tuple[Codes | None, Codes, Codes]:
-        """Return where questions begin among the nodes (None: one each), nodes, thresholds."""
+    def unions(self, most: float = math.inf) -> tuple[Codes | None, Codes, Codes]:
+        """Return where questions begin among the nodes (None: one each), nodes, thresholds.
+
+        Where so many answers are left at most, questions about single nodes are cut short.
+        """
         self._round = list(self.asked())
+        if not self.several:
+            self._cut_short(most)
         nodes = np.concatenate([each.nodes for each in self._round])
         threshold = np.concatenate([each.threshold for each in self._round])
         if not self.several:
@@ -171,6 +177,23 @@ class Splits(ABC):
             np.ones_like(each.nodes) if each.sizes is None else each.sizes for each in self._round
         ]
         return summed(np.concatenate(sizes)), nodes, threshold
+
+    def _cut_short(self, most: float) -> None:
+        """Leave out the last questions of a round, so that at most so many are asked."""
+        if most < 1 or sum(len(each.threshold) for each in self._round) <= most:
+            return
+        left, kept = int(most), []
+        for each, of in zip(self._round, self._parts(), strict=True):
+            many = min(left, len(each.threshold))
+            left -= many
+            if of is not None:
+                of.fewer(many)
+            kept.append(each._replace(nodes=each.nodes[:many], threshold=each.threshold[:many]))
+        self._round = kept
+
+    def _parts(self) -> list[Counts | WideCounts | None]:
+        """Return, for each kind of question that `asked` gives, what it is about; None: nodes."""
+        return [None, *(each for each in (self.wide, self.counts) if len(each))]
 
     def learn(self, zone: Codes) -> None:
         """Take in the zones of the questions asked last."""
@@ -181,7 +204,7 @@ class Splits(ABC):
 
     def _present(self, zone: Codes) -> tuple[Codes, Codes]:
         """Take in whether single records lie in lower parts."""
-        single, self.single = self.single, self.single[:0]
+        single, self.single = self.single[: len(zone)], self.single[len(zone) :]
         present = self.rules.present(zone).astype(np.int64)
         chance = self.chance[single]
         self.charge(single, -np.log2(np.where(present == 1, chance, 1 - chance)))

@@ -26,11 +26,19 @@ _WORTH: Final = 16  # a wave is at least such a part of what is over
 class Stage(Splits):
     """The search for one attribute in groups of records that agree on all earlier ones.
 
-    Contexts are, for each earlier attribute, the number of each group's value (or bin).
+    Contexts are, for each earlier attribute, the number of each group's value (or bin). Where
+    answers are limited, only some rows of the groups are searched now; what was found of others
+    before is `given`.
     """
 
     def __init__(
-        self, rules: Rules, histogram: Histogram, sizes: Codes, contexts: list[Codes]
+        self,
+        rules: Rules,
+        histogram: Histogram,
+        sizes: Codes,
+        contexts: list[Codes],
+        rows: Codes | None = None,
+        given: Triple | None = None,
     ) -> None:
         super().__init__(rules)
         self.histogram = histogram
@@ -47,16 +55,30 @@ class Stage(Splits):
         self._below = summed(counts)
         self._later = counts.copy()  # what is left when all waves that are over are taken away
         self._waves = summed(counts)
-        order, self.records = turns(np.where(large(sizes), sizes, 0)), Pace.of(rules.n)
-        self.groups = Waves(order, Pace.of(len(sizes)), sizes)
+        order, self._total = turns(np.where(large(sizes), sizes, 0)), int(sizes.sum())
+        if rows is not None:
+            order, self._total = order[np.isin(order, rows)], int(sizes[rows].sum())
+        self.rows = np.sort(order)
+        self.records = Pace.of(self._total)
+        self.groups = Waves(order, Pace.of(len(order)), sizes)
         self._found: list[Triple] = []
+        if given is not None:
+            self._learn_given(*given)
+
+    def _learn_given(self, group: Codes, place: Codes, many: Codes) -> None:
+        """Take in what was found of other groups before."""
+        self.mixer.learn(group, self._cell[place], many)
+        self.mixer.refresh()
+        for left in (self._left, self._later):
+            np.subtract.at(left, place, many)
+        self._below, self._waves = summed(self._left), summed(self._later)
 
     # -- groups take their turn ------------------------------------------------------------
 
     @property
     def done(self) -> float:
         """The share of records that have a value."""
-        return self.records.over / self.rules.n
+        return self.records.over / self._total
 
     def room(self) -> int:
         """Return how many groups may take their turn now: as many as are over, about.

@@ -75,7 +75,7 @@ class State(Columns):
 
 
 class Finds(Sequence[Any]):
-    """What is found of each group; a look at it shows only groups that are done."""
+    """What is found of each group; a look at it shows those of which something is found."""
 
     def __init__(self, sizes: Codes, values: list[Values] | None) -> None:
         self.values: list[Values] = [[] for _ in sizes] if values is None else values
@@ -85,7 +85,7 @@ class Finds(Sequence[Any]):
         return len(self.values)
 
     def __getitem__(self, group: Any) -> Any:
-        return self.values[group] if self._unknown[group] == 0 else None
+        return self.values[group] if self.values[group] or self._unknown[group] == 0 else None
 
     @property
     def left(self) -> int:

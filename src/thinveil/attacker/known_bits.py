@@ -1,0 +1,189 @@
+"""How much of all that could be known is known: bits, from the first answer to the last.
+
+Before anything is asked every table that the public facts allow is possible: each record any
+value of each public domain, all equally likely (an even prior). What is known rules most of them
+out. Its bits are minus log2 of the share that is left (the information content of the event). A
+whole table has as many bits as `code_length.table_bits` says, in whichever order it was found.
+
+Columns are taken one after the other, each given those before it (the chain rule), and of each
+the most that one of three counts shows:
+
+- the column by itself, its margin: n! / (c1! c2! ...) ways to hand out its values, or fewer;
+- the column inside the groups of records that agree on the columns before it;
+- both, where the margin is known and groups are known in part: the rest of the margin could lie
+  anywhere among the records that are left.
+
+Each count is exact for what it looks at, and none is too small for what is known, so the bits are
+never too many. They are exact where all groups or only margins are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from thinveil.attacker.code_length import domain_size, log2_choose, log2_factorial
+from thinveil.attacker.findings import ColumnFound, TableFound
+from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.language.schema import Schema
+
+Margins = Mapping[int, ColumnFound]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBits:
+    """The bits that are known of a table, and at most how many it has; None where unbounded."""
+
+    known: float
+    most: float | None
+
+
+def known_bits(schema: Schema, found: TableFound) -> KnownBits:
+    """Return how many bits of a table are known, and an upper bound on all it has."""
+    known: list[float] = []
+    most: list[float] = []
+    margins = {each.column: each for each in found.margins}
+    group = np.zeros(len(found.codes), np.int64)
+    for place, column in enumerate(found.columns):
+        margin = margins.get(column)
+        there = found.known >= place
+        rows = _Rows(found.codes[there, place], found.known[there] > place, found.counts[there])
+        size = _size(schema, found, place, margin)
+        mine = _distinct if found.distinct else _counted
+        bits, all_of_it = mine(rows, group[there], size, margin, int(found.counts.sum()))
+        known.append(bits)
+        most.append(max(bits, all_of_it))
+        _, code = np.unique(found.codes[:, place], return_inverse=True)
+        key = group * (int(code.max(initial=0)) + 1) + code
+        _, group = np.unique(key, return_inverse=True)
+    bounded = all(_is_bounded(schema, found, place, margins) for place in range(len(known)))
+    return KnownBits(math.fsum(known), math.fsum(most) if bounded else None)
+
+
+def _is_bounded(schema: Schema, found: TableFound, place: int, margins: Margins) -> bool:
+    """Tell whether it is known how many values a column can take, and how many it has."""
+    column, whole = found.columns[place], bool((found.known > place).all())
+    margin = margins.get(column)
+    limited = schema[column].lower is not None or (margin is not None and margin.domain is not None)
+    return whole or (limited and not found.distinct)
+
+
+def whole_bits(schema: Schema, found: TableFound, codes: Codes) -> float:
+    """Return the bits of a whole table in the order and among the values of a finding.
+
+    Codes are its records, at the precision of the finding.
+    """
+    rows, counts = np.unique(codes, axis=0, return_counts=True)
+    known = np.full(len(rows), len(found.columns))
+    counts = np.ones_like(counts) if found.distinct else counts
+    nothing = tuple(
+        ColumnFound(each.column, [], each.width, each.distinct, domain=each.domain, partial=True)
+        for each in found.margins
+    )
+    whole = TableFound(
+        found.columns, rows, known, counts, found.widths, found.distinct, None, nothing
+    )
+    return known_bits(schema, whole).known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """One column of the rows whose columns before it are known."""
+
+    code: Codes
+    settled: Flags
+    counts: Codes
+
+
+def _size(schema: Schema, found: TableFound, place: int, margin: ColumnFound | None) -> int:
+    """Return how many values a column was believed to be able to take."""
+    if margin is not None and margin.domain is not None:
+        return margin.domain
+    codes = found.codes[found.known > place, place]
+    if margin is not None:
+        codes = np.concatenate([codes, np.array([code for code, _ in margin.values], np.int64)])
+    return domain_size(schema[found.columns[place]], found.widths[place], codes)
+
+
+def _counted(
+    rows: _Rows, group: Codes, size: int, margin: ColumnFound | None, records: int
+) -> tuple[float, float]:
+    """Return the bits known of a column, and at most how many it has."""
+    told = math.log2(size)
+    settled = rows.settled
+    groups = int(group.max(initial=-1)) + 1
+    of_group = np.bincount(group, rows.counts, groups).astype(np.int64)
+    # rows of one group and one value are one group of the next column
+    _, value = np.unique(rows.code, return_inverse=True)
+    key = group[settled] * (int(value.max(initial=0)) + 1) + value[settled]
+    kinds, place = np.unique(key, return_inverse=True)
+    of_value = np.bincount(place, rows.counts[settled], len(kinds)).astype(np.int64)
+    owner = kinds // (int(value.max(initial=0)) + 1)
+    left = of_group - np.bincount(owner, of_value, groups).astype(np.int64)
+    many = np.bincount(owner, minlength=groups)
+    ways = (log2_factorial(of_group) - log2_factorial(left)).sum() - log2_factorial(of_value).sum()
+    sure = float(of_value.sum())
+    others = np.where(left > 0, np.log2(np.maximum(size - many, 1.0) / size), 0.0)
+    in_groups = float(sure * told - ways - (left * others).sum())
+    shown = [0.0, in_groups]
+    if margin is not None and margin.values:
+        alone, whole = _alone(margin, size, records)
+        shown.append(alone)
+        if whole:
+            rest = _rest(margin, rows)
+            if rest is not None:
+                total = log2_factorial(np.array([rest.sum()])).sum() - log2_factorial(rest).sum()
+                shown.append(float(records * told - ways - total))
+    return max(shown), float(records * told - ways)
+
+
+def _alone(margin: ColumnFound, size: int, records: int) -> tuple[float, bool]:
+    """Return the bits of a column by itself, and whether all its records have a value."""
+    counts = np.array([count for _, count in margin.values], np.int64)
+    wide = np.array(margin.ranges, np.int64).reshape(-1, 2)
+    left = records - int(counts.sum()) - int(wide[:, 1].sum())
+    many = np.concatenate([counts, wide[:, 1], [left]])
+    ways = log2_factorial(np.array([records])).sum() - log2_factorial(many).sum()
+    inside = (wide[:, 1] * np.log2(wide[:, 0] / size)).sum()
+    if left:  # somewhere among the values that are not settled
+        inside += left * math.log2(max(size - len(counts), 1) / size)
+    bits = float(counts.sum() * math.log2(size) - ways - inside)
+    return max(bits, 0.0), int(counts.sum()) == records
+
+
+def _rest(margin: ColumnFound, rows: _Rows) -> Codes | None:
+    """Return how often each value of a margin is left, once those of settled rows are gone."""
+    values = dict(margin.values)
+    codes, place = np.unique(rows.code[rows.settled], return_inverse=True)
+    gone = np.bincount(place, rows.counts[rows.settled], len(codes)).astype(np.int64)
+    for code, many in zip(codes.tolist(), gone.tolist(), strict=True):
+        values[code] = values.get(code, 0) - many
+    rest = np.array(list(values.values()), np.int64)
+    return None if (rest < 0).any() else rest
+
+
+def _distinct(
+    rows: _Rows, group: Codes, size: int, margin: ColumnFound | None, records: int
+) -> tuple[float, float]:
+    """Return the bits known of a column whose values are a set in each group, and all of it.
+
+    How many values there are is taken as known. A group that is not over tells nothing yet.
+    """
+    groups = int(group.max(initial=-1)) + 1
+    _, value = np.unique(rows.code, return_inverse=True)
+    base = int(value.max(initial=0)) + 1
+    kinds = np.unique(group[rows.settled] * base + value[rows.settled])
+    many = np.bincount(kinds // base, minlength=groups)
+    over = np.bincount(group[~rows.settled], minlength=groups) == 0
+    in_groups = float(_choose(size, many[over & (many > 0)]).sum())
+    shown = [0.0, in_groups]
+    if margin is not None and margin.values and not margin.partial:
+        shown.append(float(_choose(size, np.array([len(margin.values)]))[0]))
+    return max(shown), in_groups
+
+
+def _choose(size: int, many: Codes) -> Floats:
+    return log2_choose(size, many) if len(many) else np.zeros(0)
