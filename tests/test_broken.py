@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import thinveil
-from thinveil import Answers, Curator, QueryBatch, people
+from thinveil import Answers, Curator, QueryBatch, claim_named, people
 from thinveil.attacker.checks.found import Checked, Evidence, evidence_of
 from thinveil.attacker.engines import linear, published
 from thinveil.attacker.engines.protocol import Cohorts
@@ -23,6 +24,7 @@ from thinveil.auditing.driver import Meter
 from thinveil.auditing.options import Options
 from thinveil.commands.main import run as command
 from thinveil.errors import ClaimBroken, EvidenceError
+from thinveil.language.laws import Laplace
 from thinveil.language.queries import About
 from thinveil.report.html import page
 from thinveil.verdicts.judging.claim_check import BROKEN, ClaimCheck
@@ -351,3 +353,64 @@ def test_nobody_is_said_to_be_there_by_answers_that_no_count_explains(strategy, 
             return count if steps is None else [count > step for step in steps]
 
         assert explainable(rules, make, right)
+
+
+# Doubles, where a few answers are drawn otherwise
+
+
+class Odd:
+    """Draws its noise in doubles, but for a share of answers: otherwise, or about the other bit."""
+
+    def __init__(self, seed: int, share: float, flip: bool) -> None:
+        self._noisy = Curator(AGES, claim_named("dp-textbook"), seed=seed)
+        self._truth = Curator(AGES, thinveil.unprotected())
+        self._rng = np.random.default_rng(seed)
+        self.facts, self._share, self._flip = self._noisy.facts, share, flip
+
+    def answer(self, batch: QueryBatch) -> Any:
+        values = self._noisy.answer(batch).values
+        bits = self._truth.answer(replace(batch, epsilon=None)).values
+        many, scale = len(values), 1e10
+        odd = bits + scale * (self._rng.exponential(1, many) - self._rng.exponential(1, many))
+        if self._flip:
+            words = self._rng.integers(2**64, size=many, dtype=np.uint64)
+            odd = 1 - bits + scale * Laplace().standard(words)
+        return np.where(self._rng.random(many) < self._share, odd, values)
+
+
+AGES = people(60)
+
+
+def wrong_columns(seeds: range, share: float, flip: bool) -> int:
+    """Return how many columns were told wrongly."""
+    how: dict[str, Any] = {"attack": "column", "columns": ("age",), "most_repeats": 128}
+    wrong = 0
+    for seed in seeds:
+        verdict = thinveil.audit(Odd(seed, share, flip), truth=AGES, checks="off", **how)
+        wrong += any(each.judged is False and each.values for each in verdict.record().columns)
+    return wrong
+
+
+def test_a_few_answers_drawn_otherwise_mislead_nobody():
+    """Of the same three runs, all gave wrong values when one double settled a question."""
+    assert wrong_columns(range(3), 0.01, flip=True) == 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("share", "flip"), [(0.01, False), (0.003, False), (0.03, True)])
+def test_a_few_answers_drawn_otherwise_never_mislead(share, flip):
+    assert wrong_columns(range(100), share, flip) == 0
+
+
+@pytest.mark.parametrize("mechanism", ["dp-textbook", "dp-laplace", "dp-smooth"])
+def test_bare_bits_do_not_fit_a_law_with_noise(mechanism):
+    class Bare:
+        facts = Curator(AGES, claim_named(mechanism)).facts
+        _truth = Curator(AGES, thinveil.unprotected())
+
+        def answer(self, batch: QueryBatch) -> Any:
+            return self._truth.answer(replace(batch, epsilon=None))
+
+    verdict = thinveil.audit(Bare(), attack="column", columns=("age",), checks="off")
+    assert verdict.run.ending == "broken"
+    assert "answers were exactly 0 or 1, and noise is claimed on each" in verdict.sentence()

@@ -23,6 +23,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from thinveil.attacker.checks.found import PUBLIC, Evidence, broken
 from thinveil.attacker.evidence import doubles
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.possible_laws import Impossible, Questions, Told
@@ -38,10 +39,19 @@ _T = TypeVar("_T")
 
 FIRST: Final = 64
 """Answers that doubles are first judged by: other Laplace noise passes by (2 x 0.36^16)^4."""
+AGREEING: Final = 3
+"""Answers that must settle a question alike where others than we draw the noise.
+
+One of them may be drawn otherwise, and then mislead. If a share s of settling answers does, and N
+questions have m such answers each, then none of them disagrees with probability exp(-s m N), and
+some question is misread by all m with probability N s^m: both together at most e^-m N^(1 - m),
+which is 2e-7 for 500 questions and m = 3, whatever s is.
+"""
 _FEW: Final = 4  # questions that these are shared over
 _SINGLY: Final = 1.5  # answers come singly until so many should have settled (measured: 1 to 2)
 _MOST_DOUBTS: Final = 512  # answers to a question that are worth being sure of how noise is drawn
 _SELDOM: Final = 0.01  # a share of settled answers below which the noise is too wide
+_NEVER: Final = 1e-12  # what is less likely does not come of itself
 _TOO_FEW: Final = "a question may have too few answers to be sure of them"
 _MOST_LAWS: Final = 4096  # laws that an answer can follow; of more, one question alone is judged
 
@@ -148,6 +158,26 @@ def _carried(reader: _Reader, attack: Attack[_T]) -> Attack[_T]:
         return found
 
 
+def _refuse_bare(told: Told) -> None:
+    """Refuse answers that all are a true bit and nothing else, where each should have noise.
+
+    Noise of scale 1/epsilon leaves a bit as it is where it lies within half a double, or on a grid
+    of 2^-20 of its scale, far coarser than any in use.
+
+    Raises:
+        ClaimBroken: No noise gives so many.
+    """
+    if not np.isin(told.value, (0.0, 1.0)).all():
+        return
+    each = max(2.0**-20, -math.expm1(-float(told.epsilon.max()) * 2.0**-52))
+    chance = max(each ** len(told.value), 1e-300)
+    if chance < _NEVER:
+        said = (
+            f"All of {len(told.value):,} answers were exactly 0 or 1, and noise is claimed on each."
+        )
+        raise broken([Evidence("fit", said, chance, PUBLIC)])
+
+
 def _laws(facts: PublicFacts) -> int:
     """Return how many laws the answer to a question can follow."""
     cuts = facts.claim.sensitivity.breakpoints(np.array([0]), facts.records)
@@ -161,6 +191,7 @@ class _Reader:
         self._facts, self._clean, self._care, self._looked = facts, clean, care, looked
         self._constants = Constants(Extent.of(facts.schema, facts.claim.universe))
         self._laws, self._believed = _laws(facts), False
+        self._needed = AGREEING if looked.ulps else 1
         self._share = 1.0  # of answers that settle a question, about
         self._epsilon = 0.0  # the smallest loss of an answer so far
 
@@ -176,7 +207,7 @@ class _Reader:
         if self._laws > _MOST_LAWS:
             yield from self._doubt_one(batch)
             raise _Useless("too many laws of noise could have given them")
-        questions = Questions(self._facts, self._clean, batch)
+        questions = Questions(self._facts, self._clean, batch, self._needed)
         asked = np.zeros(batch.questions, np.int64)
         if not self._believed:
             yield from self._doubt(batch, questions, asked)
@@ -185,7 +216,8 @@ class _Reader:
             had = int(asked[left].max())
             if had >= self._care.most_repeats:
                 raise self._undecided()
-            more = 1 if had * self._share < _SINGLY else had // 2 + 1
+            few = had * self._share < _SINGLY * self._needed
+            more = self._needed if few else had // 2 + 1
             more = min(more, self._care.most_repeats - had)
             questions.learn((yield from self._ask(batch, left, more)), self._looked.ulps)
             asked[left] += more
@@ -246,6 +278,7 @@ class _Reader:
             more = yield from self._ask(batch, rows, each)
             asked[rows] += each
             told = more if told is None else told.and_then(more)
+            _refuse_bare(told)
             while not self._possible(questions, rows, told):
                 if not _widened(self._looked):
                     raise Impossible
@@ -254,7 +287,7 @@ class _Reader:
             if not wide:
                 raise _Useless("there is no noise in them")
             self._share = doubles.settled_share(law, wide, self._looked.ulps)
-            if self._share * most < 1:
+            if self._share * most < self._needed:
                 if self._share > _SELDOM:
                     raise _Useless(_TOO_FEW)
                 raise _Useless("the noise is so wide that adding 1 changes next to none of them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from thinveil.errors import ClaimBroken, EvidenceError
@@ -11,6 +11,8 @@ from thinveil.errors import ClaimBroken, EvidenceError
 Kind = Literal["known", "support", "fit", "totals", "contradiction"]
 """A known answer that came otherwise; a value that the law cannot give; a misfit of many values;
 counts that do not add up; answers that no table explains."""
+RESTS_ON_READING: Final = ("contradiction", "totals")
+"""Evidence that a misread answer gives as well: its chance is at least that of one."""
 PUBLIC: Final = "what is public and can be seen elsewhere, and none of its answers"
 """What can be believed where nothing that a target answered can."""
 
@@ -67,7 +69,13 @@ def evidence_of(error: EvidenceError, misread: float) -> tuple[Evidence, ...]:
     attack itself ran into: it believed each answer with a planned probability of error.
     """
     if isinstance(error, ClaimBroken) and error.evidence:
-        return tuple(each for each in error.evidence if isinstance(each, Evidence))
+        found = (each for each in error.evidence if isinstance(each, Evidence))
+        return tuple(
+            replace(each, chance=min(1.0, max(each.chance, misread)))
+            if each.kind in RESTS_ON_READING
+            else each
+            for each in found
+        )
     text = str(error)
     said = f"{text[:1].upper()}{text[1:]}."
     if isinstance(error, ClaimBroken):

@@ -45,16 +45,20 @@ class Told:
 class Questions:
     """The questions of one batch, and which laws could have given all their answers so far.
 
-    An `exact` answer is one without noise: of it, no double is to be read.
+    A law is out when so many answers as are `needed` speak against it. An `exact` answer is one
+    without noise: of it, no double is to be read, and it alone decides.
     """
 
-    def __init__(self, facts: PublicFacts, clean: PublicFacts, batch: QueryBatch) -> None:
+    def __init__(
+        self, facts: PublicFacts, clean: PublicFacts, batch: QueryBatch, needed: int = 1
+    ) -> None:
         self._claim, self._records = facts.claim, facts.records
         b = np.minimum(np.maximum(batch.threshold, -1), facts.records)
         cuts = np.sort(facts.claim.sensitivity.breakpoints(b, facts.records), axis=1)
         self._b, self._counts = b, np.concatenate([cuts, cuts[:, -1:] + 1], axis=1)
         self._first = (self._counts >= 0) & (self._counts <= facts.records)
-        self.alive = self._first.copy()
+        self._needed = needed
+        self._against: Codes = np.where(self._first, 0, needed)  # answers that a law cannot give
         self.exact = np.zeros(len(b), np.bool_)
         bit: Codes = (self._counts > b[:, None]).astype(np.int64)
         if clean.claim.protected:
@@ -65,7 +69,7 @@ class Questions:
 
     def again(self, rows: Codes) -> None:
         """Forget all answers to some questions."""
-        self.alive[rows] = self._first[rows]
+        self._against[rows] = np.where(self._first[rows], 0, self._needed)
 
     def learn(self, told: Told, ulps: int) -> None:
         """Strike out laws that cannot have given these answers.
@@ -79,12 +83,12 @@ class Questions:
         turn = np.arange(len(told.row)) - start
         for each in range(int(turn.max()) + 1):
             self._strike(told, np.flatnonzero(turn == each), ulps)
-            if not self.alive.any(axis=1).all():
+            if not self._alive.any(axis=1).all():
                 raise Impossible
 
     def _strike(self, told: Told, some: Codes, ulps: int) -> None:
         """Weigh one answer each of some questions."""
-        place, law = np.nonzero(self.alive[told.row[some]])
+        place, law = np.nonzero(self._against[told.row[some]] < self._needed)
         answer = some[place]
         row = told.row[answer]
         bit, sensitivity = self._claim.law(
@@ -98,7 +102,9 @@ class Questions:
         self.exact[row[exact]] = True
         if exact.any():  # what is exact is no noise, but for a chance of 2^-52
             possible &= ~self.exact[row] | exact
-        self.alive[row[~possible], law[~possible]] = False
+        self._against[row[~possible], law[~possible]] += np.where(
+            self.exact[row[~possible]], self._needed, 1
+        )
 
     def scales(self, told: Told) -> tuple[float, float]:
         """Return how narrow and how wide the noise of the first answer can be; 0 without any."""
@@ -111,12 +117,18 @@ class Questions:
 
     def bits(self, row: int) -> list[int]:
         """Return the true bits that a question can have, by what is known of it so far."""
-        return sorted({*(self._counts[row] > self._b[row])[self.alive[row]].astype(int).tolist()})
+        return sorted({*(self._counts[row] > self._b[row])[self._alive[row]].astype(int).tolist()})
 
     def noisy(self, constant: Flags) -> Codes:
         """Return the questions whose answers may have noise."""
         trivial = constant | (self._b < 0) | (self._b >= self._records)
         return np.flatnonzero(~trivial | (self._claim.offset > 0))
+
+    @property
+    def _alive(self) -> Flags:
+        """Which laws could have given all answers."""
+        alive: Flags = self._against == 0
+        return alive
 
     @property
     def laws(self) -> int:
@@ -126,12 +138,13 @@ class Questions:
     @property
     def settled(self) -> Flags:
         """For each question, whether all laws left mean the same."""
-        low = np.where(self.alive, self._meant, 2).min(axis=1)
-        high = np.where(self.alive, self._meant, 0).max(axis=1)
+        left = self._against < self._needed
+        low = np.where(left, self._meant, 2).min(axis=1)
+        high = np.where(left, self._meant, 0).max(axis=1)
         same: Flags = low == high
         return same
 
     def clean(self) -> Floats:
         """Return what each question was settled to."""
-        clean: Floats = np.where(self.alive, self._meant, 0).max(axis=1) * self._worth
+        clean: Floats = np.where(self._alive, self._meant, 0).max(axis=1) * self._worth
         return clean

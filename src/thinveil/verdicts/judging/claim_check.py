@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from thinveil.attacker.checks.found import Checked, Evidence
+from thinveil.attacker.checks.found import RESTS_ON_READING, Checked, Evidence
 from thinveil.auditing.driver import Meter
 from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.phrases import many
 
 BROKEN: Final = "The target does not do what it claims"
 KEPT: Final = "The target did what it claims, as far as was checked"
-_CONTRADICTS: Final = "The answers contradict each other: no table explains them all."
 LOOKED_AT: Final = {
     "known": "a known answer",
     "support": "possible answers",
@@ -97,8 +96,7 @@ class ClaimCheck:
         if not self.broken:
             return False
         doubtful = (
-            each.kind in ("contradiction", "totals") and each.chance > self.accusing
-            for each in self.broken
+            each.kind in RESTS_ON_READING and each.chance > self.accusing for each in self.broken
         )
         return self.ours or all(doubtful)
 
@@ -108,30 +106,29 @@ class ClaimCheck:
             return self._misread()
         if not self.broken:
             return self._kept()
-        said = (
-            f"{each.said} One that does what it claims would look like this with a probability "
-            f"of at most {up(each.chance)}."
-            for each in self.broken
-        )
+        said = (f"{each.said} {_likely(each.chance)}" for each in self.broken)
         still = dict.fromkeys(each.still for each in self.broken)
         also = f"{_NOTHING} {many(self.answers, 'answer')} beyond this."
         return " ".join([f"{BROKEN}.", *said, f"Still believed: {'; '.join(still)}.", also])
 
     def _misread(self) -> str:
-        chance = up(max(each.chance for each in self.broken))
+        said = " ".join(dict.fromkeys(each.said for each in self.broken))
+        most = max(each.chance for each in self.broken)
         nothing = f"{_NOTHING} {many(self.answers, 'answer')}."
         if not self.ours:
             return (
-                f"{_CONTRADICTS} An answer may have been misread: this run allowed for that with "
-                f"a probability of up to {chance}{_DECIDES}. Or the target does not do what it "
+                f"{said} An answer may have been misread: this run allowed for that with a "
+                f"probability of up to {up(most)}{_DECIDES}. Or the target does not do what it "
                 f"claims; which of the two, this run cannot tell. {nothing}"
             )
-        rare = max(each.chance for each in self.broken) <= self.accusing
+        read = all(each.kind in RESTS_ON_READING for each in self.broken)
+        so = "an answer was misread" if read else "this is a false alarm"
+        rare = most <= self.accusing
         bug = " That is so rare that an error of thinveil is likelier: please report it."
         return (
-            f"{_CONTRADICTS} The curator is ours and does what it claims, so an answer was "
-            f"misread; the run allowed for that with a probability of up to {chance}"
-            f"{'' if rare else _DECIDES}.{bug if rare else ''} {nothing}"
+            f"{said} The curator is ours and does what it claims, so {so}; the run allowed for "
+            f"that with a probability of up to {up(most)}{'' if rare else _DECIDES}."
+            f"{bug if rare else ''} {nothing}"
         )
 
     def _kept(self) -> str:
@@ -143,6 +140,14 @@ class ClaimCheck:
         start = f"{KEPT}: " if self.alone else "Checked that "
         false = f"the chance of a false alarm was at most {up(self.alarm)}"
         return " ".join([f"{start}{checked} ({asked}; {false}).", *self.power])
+
+
+def _likely(chance: float) -> str:
+    if not chance:
+        return "One that does what it claims never looks like this."
+    return (
+        f"One that does what it claims looks like this with a probability of at most {up(chance)}."
+    )
 
 
 _FIELDS: Final = ("kind", "said", "chance", "still")
