@@ -80,7 +80,8 @@ def noise(name: str, seed: int) -> Liar:
 def coins(name: str, seed: int) -> Liar:
     """Return a target that answers by coins."""
     rng = np.random.default_rng(seed)
-    return Liar(honest(name, seed).facts, lambda batch, given: rng.integers(0, 2, batch.queries))
+    facts = honest(name, seed).facts
+    return Liar(facts, lambda batch, given: rng.integers(0, 2, batch.queries).astype(float))
 
 
 def always(name: str, value: float, seed: int) -> Liar:

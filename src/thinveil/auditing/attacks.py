@@ -61,7 +61,7 @@ def plan_of(options: Options, facts: PublicFacts) -> Plan:
     all_of_them = (most_answers(schedule, options.cap_value()), facts.policies.max_queries)
     limits = [most // SHARE for most in all_of_them if most is not None]
     if isinstance(schedule, Equal):  # as `planned` sets aside
-        limits.append(max(0, MOST + (schedule.answers - MOST) // 101))
+        limits.append(max(0, MOST + ((schedule.answers or 0) - MOST) // 101))
     boxes: list[Box] = []
     if options.attack == "count":
         boxes = [options.box_of(facts)]
@@ -70,7 +70,7 @@ def plan_of(options: Options, facts: PublicFacts) -> Plan:
         boxes = [{column: (code, code + 1) for column, code in each.items()} for each in people]
     return Plan(
         options.seed,
-        options.care().error / SHARE,
+        options.care().error,
         min(limits, default=None),
         boxes,
         early=facts.claim.leaks or isinstance(schedule, (Equal, Fixed, Free)),

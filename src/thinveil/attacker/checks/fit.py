@@ -28,7 +28,7 @@ _COINS: Final = (0.01, 0.25, 0.75, 0.99)  # coins that an answer of 0 or 1 might
 
 
 @dataclass(slots=True)
-class Rows:
+class Fit:
     """The weight of the evidence so far that rows do not follow their claimed laws.
 
     Args:

@@ -88,11 +88,15 @@ class Known:
         n = self._facts.records
         none, every = self.thresholds(0), self.thresholds(n)
         while True:
-            yield Sure([self.nobody()], 0, next(none), "a range that holds no record")
+            yield Sure([self.nobody()], 0, next(none), "a range without any record")
             boxes = self.everybody()
             if whole or self._facts.policies.cache:
                 boxes = [{column: (MISSING, ends[1]) for column, ends in boxes[-1].items()}]
-            said = "ranges that hold all records between them" if len(boxes) > 1 else "all records"
+            said = (
+                "a union of ranges with all records"
+                if len(boxes) > 1
+                else "a range with all records"
+            )
             yield Sure(boxes, n, next(every), said)
 
     def trivial(self) -> list[Sure]:
@@ -100,6 +104,6 @@ class Known:
         column, n = self._column(), self._facts.records
         box = {column: (LOWEST, self._facts.schema[column].upper or 0)}
         return [
-            Sure([box], 0, -1, "whether there are more than -1 records"),
-            Sure([box], 0, n, "whether there are more records than the table has"),
+            Sure([box], 0, -1, "a range"),
+            Sure([box], 0, n, "a range"),
         ]

@@ -86,7 +86,7 @@ class Passing:
         exact = (alive & (scale == 0)).any(axis=1)
         noisy = alive & (scale > 0)
         rate = np.divide(loss, scale, out=np.ones(scale.shape), where=scale > 0)
-        values, row = _of_rows(answers, rows)
+        values, row = of_rows(answers, rows)
         still = exact & _still(values, row, len(rows))
         keep = ~still & noisy.any(axis=1)
         self.looked += len(values)
@@ -127,7 +127,7 @@ class Passing:
         return np.minimum(2 * one**sizes, 1.0)
 
 
-def _of_rows(answers: Answers, rows: Codes) -> tuple[Floats, Codes]:
+def of_rows(answers: Answers, rows: Codes) -> tuple[Floats, Codes]:
     """Return the answers to some questions, and which of these each belongs to."""
     each = answers.repeats
     if isinstance(each, int):

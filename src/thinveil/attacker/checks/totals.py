@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.checks.found import PUBLIC, Evidence
 from thinveil.attacker.checks.known import Sure
 from thinveil.attacker.checks.lots import Lots
 from thinveil.attacker.findings import (
@@ -27,7 +26,7 @@ _SOME: Final = -1  # a count that is not known but for being neither 0 nor n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
+class Rows:
     """Records that were found: codes of some columns, how many each row stands for."""
 
     columns: tuple[int, ...]
@@ -43,19 +42,15 @@ class _Rows:
         return int(self.counts[inside].sum())
 
 
-def crowded(found: object, facts: PublicFacts, risk: float) -> list[Evidence]:
-    """Return what no table of so many records can hold (the pigeonhole principle).
-
-    The risk is the chance that the attack misread something.
-    """
+def crowded(found: object, facts: PublicFacts) -> str:
+    """Say what no table of so many records can hold (the pigeonhole principle); else nothing."""
     n = facts.records
-    for each in _rows_of(found):
+    for each in rows_of(found):
         records = int(each.counts.sum())
         if len(each.codes) > n or (not each.distinct and records != n):
             many = f"{len(each.codes):,} different" if each.distinct else f"{records:,}"
-            said = f"The answers show {many} records, and the table is said to have {n:,}."
-            return [Evidence("contradiction", said, risk, PUBLIC)]
-    return []
+            return f"The answers show {many} records, and the table is said to have {n:,}."
+    return ""
 
 
 def predicted(
@@ -66,7 +61,7 @@ def predicted(
     `asked` are the boxes that an attack on people or on a count was about.
     """
     counted = _told(found, asked, facts)
-    rows = _rows_of(found)
+    rows = rows_of(found)
     for number in range(many if rows else 0):
         counted += _boxes(rows[number % len(rows)], lots, facts.records)
     sures: list[Sure] = []
@@ -81,7 +76,7 @@ def _edges(facts: PublicFacts, box: Box, count: int) -> list[Sure]:
     """Return the two questions that pin a count down, where its claim has zones."""
     claim, n, k = facts.claim, facts.records, facts.claim.reach
     if count == _SOME:
-        return [Sure([box], 1, 0, "a range that holds records, by what was found")]
+        return [Sure([box], 1, 0, "a range that holds records by what was found")]
     what = "a range whose count follows from what was found"
     if not claim.counts:
         return [Sure([box], count, 0, what)]
@@ -105,21 +100,21 @@ def _told(found: object, asked: Sequence[Box], facts: PublicFacts) -> list[tuple
     return told
 
 
-def _rows_of(found: object) -> list[_Rows]:
+def rows_of(found: object) -> list[Rows]:
     """Return the records of a table that is known to its end, or those of each column."""
     if isinstance(found, TableFound):
         if not len(found.codes) or (found.known < len(found.columns)).any():
             return []
-        return [_Rows(found.columns, found.codes, found.counts, found.widths, found.distinct)]
+        return [Rows(found.columns, found.codes, found.counts, found.widths, found.distinct)]
     return [_of_column(each) for each in found.columns] if isinstance(found, ColumnsFound) else []
 
 
-def _of_column(each: ColumnFound) -> _Rows:
+def _of_column(each: ColumnFound) -> Rows:
     pairs = np.array(each.values, np.int64).reshape(-1, 2)
-    return _Rows((each.column,), pairs[:, :1], pairs[:, 1], (each.width,), each.distinct)
+    return Rows((each.column,), pairs[:, :1], pairs[:, 1], (each.width,), each.distinct)
 
 
-def _boxes(rows: _Rows, lots: Lots, n: int) -> list[tuple[Box, int]]:
+def _boxes(rows: Rows, lots: Lots, n: int) -> list[tuple[Box, int]]:
     """Return a box drawn at random, and its complement where it has one; with their counts."""
     best: list[tuple[Box, int]] = []
     for _ in range(_TRIES):
@@ -142,7 +137,7 @@ def _boxes(rows: _Rows, lots: Lots, n: int) -> list[tuple[Box, int]]:
     return best
 
 
-def _range(rows: _Rows, place: int, lots: Lots, *, prefix: bool) -> tuple[int, int]:
+def _range(rows: Rows, place: int, lots: Lots, *, prefix: bool) -> tuple[int, int]:
     """Draw a range that ends at values that were found: from the lowest on, or between two."""
     one, other = sorted(lots.below(len(rows.codes)) for _ in range(2))
     codes = rows.codes[:, place]
