@@ -159,12 +159,14 @@ def rows_by(
 def shortened(names: Sequence[str], most: int = _LABEL) -> dict[str, str]:
     """Return names that fit beside a chart and stay different, where the full ones are.
 
+    Long names mostly differ at their end, so that is what is kept.
+
     >>> list(shortened(["Household income before tax", "Household income after tax"]).values())
-    ['Household …efore tax', 'Household …after tax']
+    ['House…ome before tax', 'House…come after tax']
     """
     short: dict[str, str] = {}
     for name in dict.fromkeys(map(clean, names)):
-        cut = name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
+        cut = name if len(name) <= most else f"{name[: most // 4]}…{name[1 + most // 4 - most :]}"
         number = 2
         while cut in short.values():
             end = f"…{number}"
