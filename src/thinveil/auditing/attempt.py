@@ -80,10 +80,17 @@ def attempt_on(target: Target, options: Options, *, ours: bool = False) -> Attem
     """
     facts = target.facts
     ours = ours or isinstance(target, Curator)
-    checks = not ours if options.checks is None else options.checks == "on"
+    checks = checked(target, options, ours)
     options = planned(options, facts, checks)
     attack = attack_on(options, facts, 0 if ours else 1, checks=checks)
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
+
+
+def checked(target: Target, options: Options, ours: bool = False) -> bool:
+    """Tell whether an attack also checks its target: unless told, one that is not ours."""
+    if options.checks is None:
+        return not (ours or isinstance(target, Curator))
+    return options.checks == "on"
 
 
 def checks_of(target: Target, options: Options) -> Attempt[None]:

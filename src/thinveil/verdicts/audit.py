@@ -15,7 +15,7 @@ from thinveil.attacker.channel import simpler
 from thinveil.attacker.code_length import code_length
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attacks import planned
-from thinveil.auditing.attempt import attempt_on, curator_of
+from thinveil.auditing.attempt import attempt_on, checked, curator_of
 from thinveil.auditing.driver import Ending, Meter, Observer, Run
 from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
@@ -112,10 +112,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
             verdict = replace(verdict, derived=derived)
             return _with_canaries(verdict, truth, observer, isinstance(held, Target))
         target = held if isinstance(held, Target) else curator_of(held, options)
-        checked = options.checks == "on" or (
-            options.checks is None and not isinstance(target, Curator)
-        )
-        options = planned(options, target.facts, checked)
+        options = planned(options, target.facts, checked(target, options))
         mark = fingerprint(target)
         if recorded is not None and recorded.header.fingerprint != mark:
             raise TranscriptError(
