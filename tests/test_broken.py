@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import thinveil
+from services import served
 from thinveil import Answers, Curator, QueryBatch, claim_named, people
 from thinveil.attacker.checks.found import Checked, Evidence, evidence_of
 from thinveil.attacker.engines import linear, published
@@ -414,3 +415,80 @@ def test_bare_bits_do_not_fit_a_law_with_noise(mechanism):
     verdict = thinveil.audit(Bare(), attack="column", columns=("age",), checks="off")
     assert verdict.run.ending == "broken"
     assert "answers were exactly 0 or 1, and noise is claimed on each" in verdict.sentence()
+
+
+# The claim alone
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people_file = tmp_path / "people.csv"
+    assert command(["people", "--records", "60", "--output", str(people_file)]) == 0
+    return people_file
+
+
+def said(capsys: Any) -> str:
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+
+
+@pytest.mark.parametrize("mechanism", ["idp", "idp-binary", "bdp", "dp-laplace", "unprotected"])
+def test_the_claim_of_a_curator_of_ours_is_kept(mechanism, place, capsys):
+    capsys.readouterr()
+    assert command(["doctor", str(place), "--mechanism", mechanism, "--json", "found.json"]) == 0
+    told = said(capsys)
+    assert "The target did what it claims, as far as was checked" in told
+    assert "attack, strategy" in told
+    assert "recovered" not in told
+    found = read_run("found.json")
+    assert found.only_claim
+    assert found.ended == "complete"
+    assert found.checks > 0
+    assert found.queries == 0
+    assert not any(getattr(found, name, None) for name in HOLLOW)
+
+
+def test_a_liar_is_told_by_the_check_alone(tmp_path, capsys):
+    where = tmp_path / "r.html"
+    verdict = thinveil.audit(Dice(), check_claim=True)
+    assert (verdict.exit_code, verdict.run.ending) == (1, "broken")
+    assert verdict.sentence().startswith(BROKEN)
+    assert verdict.run.meter.queries == 0
+    verdict.report(where)
+    assert 'class="tone-broken"' in where.read_text("utf-8")
+
+
+def test_the_doctor_looks_at_a_service(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with served(people(60), Options().claim(), tmp_path) as service:
+        monkeypatch.setenv("THINVEIL_TOKEN", service.tokens["analyst"])
+        assert command(["doctor", service.url, "--transcript", "kept"]) == 0
+    assert "did what it claims" in said(capsys)
+    assert (tmp_path / "kept").is_file()
+
+
+def test_a_cap_that_leaves_nothing_to_ask_is_no_pass(place, capsys):
+    capsys.readouterr()
+    assert command(["audit", str(place), "--check-claim", "--cap", "1e-12"]) == 3
+    assert "Nothing was checked" in said(capsys)
+
+
+def test_a_check_that_was_interrupted_goes_on(place, tmp_path, monkeypatch, capsys):
+    rounds: list[Any] = []
+
+    def stop(meter: Any, about: Any) -> None:
+        rounds.append(about)
+        raise KeyboardInterrupt
+
+    verdict = thinveil.audit(str(place), check_claim=True, transcript="kept", observer=stop)
+    assert verdict.run.ending == "interrupted"
+    assert verdict.exit_code == 3
+    assert verdict.sentence().startswith("The check ended early: the run was interrupted.")
+    assert command(["audit", "--resume", "kept", str(place)]) == 0
+    assert "did what it claims" in said(capsys)
+
+
+@pytest.mark.parametrize("beside", [["--trials", "8"], ["--canaries", "2"], ["--checks", "off"]])
+def test_a_check_attacks_nobody(place, beside):
+    assert command(["doctor", str(place), *beside]) == 2
+    assert command(["doctor", "--nonsense"]) == 2

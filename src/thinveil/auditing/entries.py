@@ -87,6 +87,10 @@ def check_attack(options: Any, table: Mapping[str, Entry]) -> None:
             f"the attack {attack} needs something known: --known COLUMN=VALUE"
             + ("" if attack == "count" else " or --people FILE")
         )
+    if options.check_claim and (options.trials or options.canaries or options.checks == "off"):
+        raise UsageError(
+            "--check-claim attacks nobody: leave --trials, --canaries and --checks off out"
+        )
     if attack == "count" and len(people) > 1:
         raise UsageError("the attack count takes one predicate")
     if attack == "column" and not options.columns:

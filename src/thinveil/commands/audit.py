@@ -158,7 +158,8 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     records = verdict.examples(truth) if given["show_records"] else None
     compared, drawn = None, None
     code = verdict.exit_code
-    if report and given["comparison"] and truth is not None and not code:
+    alone = verdict.options.check_claim
+    if report and given["comparison"] and truth is not None and not code and not alone:
         with progress(notices) as observer:
             compared, drawn = beside(truth, verdict.options, observer)
         if compared.interrupted or (drawn is not None and drawn.interrupted):
@@ -250,6 +251,8 @@ def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int
     if given["trials"] is not None:
         return int(given["trials"])
     alone = given["attack"] == "membership" and not known
+    if given["check_claim"]:
+        return 0
     return USUAL_TRIALS if alone or (given["report"] and truth is not None) else 0
 
 

@@ -24,7 +24,14 @@ import click
 
 from thinveil import __version__
 from thinveil.commands.outputs import check_outputs, json_option, write_json
-from thinveil.errors import EXIT_ERROR, IN_THE_FOLDER, ThinveilError, from_folder, to_install
+from thinveil.errors import (
+    EXIT_ERROR,
+    IN_THE_FOLDER,
+    ThinveilError,
+    UsageError,
+    from_folder,
+    to_install,
+)
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -93,19 +100,34 @@ class Extra:
         return to_install(self.name, bare=True)
 
 
-@click.command("doctor")
+@click.command("doctor", context_settings={"ignore_unknown_options": True})
+@click.argument("source", required=False)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[AUDIT OPTIONS]")
 @json_option
-def command(json_file: str | None) -> int:
-    """Say what is installed, what is missing with the command that installs it, and what is broken.
+@click.pass_context
+def command(
+    ctx: click.Context, source: str | None, options: tuple[str, ...], json_file: str | None
+) -> int:
+    """Say what is installed, missing or broken; of SOURCE, whether it does what it claims.
 
-    Missing extras are no error. The exit code is 1 where something that is installed cannot be
-    imported, or is there in a version that thinveil does not work with.
+    Without SOURCE: what is installed, what is missing with the command that installs it, and what
+    is broken. Missing extras are no error. The exit code is 1 where something that is installed
+    cannot be imported, or is there in a version that thinveil does not work with.
+
+    With SOURCE, as thinveil audit SOURCE --check-claim: some questions whose answers are known are
+    asked of a service (http://), a plug-in's target (NAME:ADDRESS), or a curator of ours over a
+    table, and nobody is attacked. The exit code is 1 where it does not do what it claims. Options
+    of thinveil audit may follow.
 
     \b
     Examples:
       thinveil doctor
       thinveil doctor --json health.json
+      thinveil doctor http://127.0.0.1:8321
+      thinveil doctor people.csv --mechanism idp-noisy
     """
+    if source is not None:
+        return _of_claim(ctx, source, options, json_file)
     check_outputs([], json=json_file)
     if sys.stderr.isatty():
         click.echo("Importing what is installed, piece by piece ...", err=True)
@@ -113,6 +135,20 @@ def command(json_file: str | None) -> int:
     write_json(json_file, found)
     click.echo(_said(parts, found), nl=False, err=json_file == "-")
     return EXIT_ERROR if found["broken"] else 0
+
+
+def _of_claim(
+    ctx: click.Context, source: str, options: tuple[str, ...], json_file: str | None
+) -> int:
+    """Check what a target claims: the audit that attacks nobody."""
+    if source.startswith("-"):
+        raise UsageError(f"{source}: there is no such option; options of an audit follow a SOURCE")
+    from thinveil.commands.audit import command as audit
+
+    written = [] if json_file is None else ["--json", json_file]
+    with audit.make_context("doctor", [source, "--check-claim", *written, *options], ctx) as inner:
+        code: int = audit.invoke(inner)
+    return code
 
 
 def examine() -> tuple[list[Extra], dict[str, Any]]:

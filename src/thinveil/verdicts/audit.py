@@ -15,7 +15,7 @@ from thinveil.attacker.channel import simpler
 from thinveil.attacker.code_length import code_length
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attacks import planned
-from thinveil.auditing.attempt import attempt_on, checked, curator_of
+from thinveil.auditing.attempt import Attempt, attempt_on, checked, checks_of, curator_of
 from thinveil.auditing.driver import Ending, Meter, Observer, Run
 from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
@@ -128,7 +128,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         if verdict.run.ending in _RUN_OUT and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
         verdict = _with_canaries(verdict, truth, observer, isinstance(held, Target))
-        drawn = options.attack == "dataset" and verdict.run.ending != "broken"
+        drawn = options.attack == "dataset" and not verdict.record().only_claim
         if exhibits and drawn and not isinstance(held, Target):
             verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
         return verdict
@@ -144,18 +144,19 @@ def _run(
 ) -> Verdict:
     """Run the attack that the options ask for, and keep its transcript whatever happens."""
     try:
-        attempt = attempt_on(target, options)
+        attempt: Attempt[Any] = (checks_of if options.check_claim else attempt_on)(target, options)
         tracer = Tracer(observer)
         how = attempt.schedule.describe()
         _log.info("asking under %s, with %s", target.facts.claim.name, how)
-        ended = attempt.run(tracer if options.attack == "dataset" else observer, recorded)
+        traced = options.attack == "dataset" and not options.check_claim
+        ended = attempt.run(tracer if traced else observer, recorded)
         counted = (ended.meter.rounds, ended.meter.queries, ended.seconds)
         _log.info("ended (%s) after %d rounds and %d answers in %.3f s", ended.ending, *counted)
         if ended.ending in ("interrupted", "target") and ended.resumable:
             _keep(recorded)
         verdict = _verdict(options, target, truth, ended, recorded)
-        asked = ended.transcript if ended.meter.rounds else None
-        looks = () if ended.ending == "broken" else tracer.looks(ended.found)
+        asked = ended.transcript if ended.meter.drawn else None
+        looks = tracer.looks(ended.found) if traced and ended.ending != "broken" else ()
         return replace(verdict, looks=looks, provenance=Provenance.now(command, asked))
     except BaseException as error:
         with suppress(TranscriptError):
@@ -271,7 +272,7 @@ def _verdict(
     transcript: Transcript,
 ) -> Verdict:
     facts, asked = target.facts, ended.meter.queries > 0
-    if ended.ending == "broken":  # what its answers seemed to show is not said
+    if ended.ending == "broken" or options.check_claim:  # what answers seem to show is not said
         ended, truth = replace(ended, found=None), None
     looked, believed = ended.meter.channel, options.believed(facts.schema)
     by_doubles = looked is not None and looked.used

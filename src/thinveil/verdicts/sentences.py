@@ -44,6 +44,8 @@ def outcome(run: Record, masked: bool = False) -> str:
     if run.claim_check is not None and run.only_claim:
         said = run.claim_check.sentence()
         early = run.ended not in ("complete", "broken")
+        if run.checks and not run.claim_check.broken and run.epsilon_claimed is not None:
+            said += f" The claimed loss of these answers is {spelled(run.epsilon_claimed)}."
         return f"The check ended early: {run.reason}. {said}" if early else said
     if run.only_trials and run.membership is not None:
         return said_of_trials.trials(run.membership)

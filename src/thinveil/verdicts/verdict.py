@@ -101,6 +101,8 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 where the attack ran to its end, 3 where it ended early, 1 where the target failed."""
+        if self.options.check_claim and not self.run.meter.drawn and self.run.ending != "target":
+            return EXIT_EARLY  # a cap left nothing to ask
         if self.run.ending in ("complete", "undecided"):
             parts = (self.membership, self.canaries)
             stopped = any(each is not None and each.interrupted for each in parts)

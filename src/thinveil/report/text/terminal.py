@@ -100,8 +100,7 @@ def _figures(verdict: Verdict, bare: bool = False) -> Table:
         ("attack, strategy", _attack(verdict)),
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed) + delta),
         ("budget", verdict.options.schedule(facts.claim).describe()),
-        ("answers asked for", f"{meter.queries:,}"),
-        ("questions, rounds", f"{meter.questions:,} in {many(meter.rounds, 'round')}"),
+        *([] if verdict.options.check_claim else _asked(verdict)),
         *_checks(verdict),
         *([] if bare else [*_accuracy(verdict), *_doubles(verdict)]),
         *([] if bare else [*_errors(verdict), *_bits(verdict)]),
@@ -123,6 +122,12 @@ def _figures(verdict: Verdict, bare: bool = False) -> Table:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
+
+
+def _asked(verdict: Verdict) -> list[tuple[str, str]]:
+    meter = verdict.run.meter
+    rounds = f"{meter.questions:,} in {many(meter.rounds, 'round')}"
+    return [("answers asked for", f"{meter.queries:,}"), ("questions, rounds", rounds)]
 
 
 def _attack(verdict: Verdict) -> str:

@@ -136,7 +136,9 @@ class ClaimCheck:
         asked = f"{many(self.answers, 'answer')} asked for that"
         if self.watched:
             asked += f", and {self.watched:,} of the attack held against the law"
-        checked = "; ".join(self.passed) or "nothing yet"
+        if not self.answers and not self.watched:
+            return "Nothing was checked: no question about the claim was answered."
+        checked = "; ".join(self.passed) or "questions whose answers are known came as claimed"
         start = f"{KEPT}: " if self.alone else "Checked that "
         false = f"the chance of a false alarm was at most {up(self.alarm)}"
         return " ".join([f"{start}{checked} ({asked}; {false}).", *self.power])
