@@ -32,6 +32,7 @@ from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.outcomes import Comparison, Outcome
 from thinveil.verdicts.comparing.risk import risk
+from thinveil.verdicts.phrases import mean
 
 BENCH = Path(__file__).parents[1] / "bench"
 COLOURS = {"adaptive": "#0072B2", "thrifty": "#D55E00"}
@@ -173,14 +174,13 @@ def attributes(data: str) -> None:
 
 def write_table(compared: Comparison) -> None:
     """Write the table of docs/compare.md."""
+    first = compared.lines[0].tried
     lines = [
         "| mechanism | membership | attribute inference | full reconstruction |",
         "| --- | --- | --- | --- |",
-        "| asking nothing | "
-        + " | ".join(
-            f"{each.baseline:.4g} of {each.of:,} {each.unit}" for each in compared.lines[0].tried
-        )
-        + " |",
+        f"| asking nothing | {' | '.join(_guess(each, each.baseline) for each in first)} |",
+        f"| knowing the marginals | {' | '.join(_guess(each, each.marginals) for each in first)} |",
+        f"| knowing all others | {' | '.join(_guess(each, each.others) for each in first)} |",
         *(
             f"| `{line.mechanism}` | {' | '.join(cell(each) for each in line.tried)} |"
             for line in compared.lines
@@ -191,6 +191,11 @@ def write_table(compared: Comparison) -> None:
     table = "\n".join(lines)
     block = re.compile(r"(<!-- compare: .*? -->\n).*?(<!-- end -->)", re.DOTALL)
     page.write_text(block.sub(lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text), "utf-8")
+
+
+def _guess(each: Outcome, right: float | None) -> str:
+    """Write what somebody gets who never asks."""
+    return "" if right is None else f"{mean(right)} of {each.of:,} {each.unit}"
 
 
 def cell(each: Outcome) -> str:

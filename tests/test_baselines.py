@@ -2,8 +2,10 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,13 +16,22 @@ from rich.console import Console
 from thinveil import audit, people
 from thinveil.language.queries import Codes
 from thinveil.report import html
+from thinveil.report.charts import spread
+from thinveil.report.charts.thresholds import Stairs
+from thinveil.report.text.comparison import show_comparison
 from thinveil.report.text.terminal import show_verdict
+from thinveil.verdicts.comparing.compare import compare
+from thinveil.verdicts.comparing.shared import Settings
 from thinveil.verdicts.judging import others, scoring
+from thinveil.verdicts.judging.abstaining import choose
 from thinveil.verdicts.judging.accuracy import BASELINES, by_marginals
 from thinveil.verdicts.judging.chance import expected_overlap
-from thinveil.verdicts.judging.intervals import Share
+from thinveil.verdicts.judging.guesses import epsilon_by_guesses
+from thinveil.verdicts.judging.intervals import Share, clopper_pearson, interval_of_people
 from thinveil.verdicts.judging.others import SinglingOut, named_by_others, singled_out, weights
+from thinveil.verdicts.judging.tradeoff import trade_off
 from thinveil.verdicts.phrases import percent
+from thinveil.verdicts.staircase import Staircase, Step
 from thinveil.verdicts.typed import from_json, to_json
 from worlds import examples, sure
 
@@ -157,13 +168,14 @@ def test_the_table_of_the_page(capsys):
     for each in judged.attributes:
         one = sure(each.inferred)
         shares = (one.nothing_share, one.marginals_share, one.others_share, one.share)
-        cells = [f"{100 * sure(share):.1f} %" for share in shares]
-        cells = [{"100.0 %": "100 %", "0.0 %": "0 %"}.get(cell, cell) for cell in cells]
+        cells = [f"{100 * sure(share):.1f}" for share in shares]
+        cells = [{"100.0": "100", "0.0": "0"}.get(cell, cell) for cell in cells]
         assert f"| {each.name} | {' | '.join(cells)} |" in page
     assert judged.given_away == ("ward",)
     alone = sure(judged.singling_out)
     assert (alone.rare, alone.isolating, alone.predicates) == (1996, 2000, 2000)
-    assert f"{alone.rare:,} of the 2,000 people, beside {100 * alone.by_chance:.1f} %" in page
+    told = f"{alone.rare:,} of the 2,000 people, beside {100 * alone.by_chance:.1f} %"
+    assert told in " ".join(page.split())
     show_verdict(Console(width=120), verdict)
     shown = capsys.readouterr().out
     assert "others" in shown
@@ -271,3 +283,115 @@ def test_records_of_one_run_have_no_interval_and_older_files_are_still_read():
     older = {**to_json(judged.whole), "interval": [0.9, 1.0], "confidence": 0.999}
     assert from_json(Share, older) == judged.whole
     assert percent(judged.whole.others_share) == "not known"
+
+
+# One confidence, all together
+
+
+class Member(NamedTuple):
+    """What is true of a mechanism that is simulated: its loss, and both rates of saying "in"."""
+
+    loss: float
+    tpr: float
+    fpr: float
+
+
+def wrong_of_membership(rng: np.random.Generator, true: Member, confidence: float) -> bool:
+    """Tell whether anything is wrong that trials of membership say with an interval or bound."""
+    inside = rng.random(40) < 0.5
+    said = rng.random(40) < np.where(inside, true.tpr, true.fpr)
+    scores = np.where(said, 1.0, -1.0)
+    guesses = choose(scores, inside, confidence=confidence)
+    bound = epsilon_by_guesses(guesses.right, guesses.made, confidence, trials=40)
+    right = int((said == inside).sum())
+    missed = [bound > true.loss]
+    for count, of, share in (
+        (right, 40, (true.tpr + 1 - true.fpr) / 2),
+        (int((said & inside).sum()), int(inside.sum()), true.tpr),
+        (int((said & ~inside).sum()), int((~inside).sum()), true.fpr),
+    ):
+        low, high = clopper_pearson(count, of, confidence)
+        missed.append(not low <= share <= high)
+    for point in trade_off(scores, inside, confidence).points:
+        sides = ((true.tpr, point.tpr_interval), (true.fpr, point.fpr_interval))
+        missed += [
+            not low <= (1.0 if point.threshold <= -1 else rate * (point.threshold <= 1)) <= high
+            for rate, (low, high) in sides
+        ]
+    return any(missed)
+
+
+def wrong_of_people(rng: np.random.Generator, odds: tuple[float, ...], confidence: float) -> bool:
+    """Tell whether the interval of values of 40 people is wrong, each of whom has six."""
+    drawn = rng.choice(7, 40, p=odds) / 6
+    low, high = interval_of_people(float(drawn.mean()), 40, confidence)
+    return not low <= float(np.dot(np.arange(7), odds)) / 6 <= high
+
+
+def test_all_intervals_and_bounds_of_a_comparison_hold_together():
+    # ten mechanisms whose truth is known; without correction most comparisons have an error
+    settings = Settings(confidence="0.8")
+    loss = math.log(3)
+    members = (Member(0.0, 0.5, 0.5), Member(loss, 0.75, 0.25))
+    odds = ((0.0, 0.1, 0.2, 0.3, 0.2, 0.1, 0.1), (0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
+    assert settings.statements == 6 * len(settings.mechanisms)
+
+    def wrong(confidence: float) -> float:
+        rng = np.random.default_rng(9)
+        families = []
+        for _ in range(120):
+            cells = [
+                wrong_of_membership(rng, members[at % 2], confidence)
+                or wrong_of_people(rng, odds[at % 2], confidence)
+                for at in range(len(settings.mechanisms))
+            ]
+            families.append(any(cells))
+        return float(np.mean(families))
+
+    assert wrong(settings.confidence_each) <= 0.2
+    assert wrong(0.8) > 0.8
+
+
+def test_a_comparison_says_that_all_of_it_holds_together(capsys):
+    settings = Settings(mechanisms=("idp", "dp-laplace"), people=4, most_repeats=64)
+    found = compare(people(20), replace(settings, confidence="0.99"))
+    plain = found.to_plain()
+    assert (plain["confidence"], plain["statements"], plain["confidence_each"]) == (
+        "0.99", 12, 0.99917,
+    )  # fmt: skip
+    assert plain["confidence_each"] >= 1 - 0.01 / 12
+    said = "12 at most, hold together with 99 % confidence: each by itself with 99.917 %"
+    assert said in found.trials()[-1]
+    for line in found.lines:
+        member, attribute, dataset = line.tried
+        assert sure(member.trial).confidence == attribute.confidence == found.confidence_each
+        assert attribute.others is not None
+        assert member.others is dataset.others is None
+    show_comparison(Console(width=120), found)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "knowing all others" in shown
+    assert "hold together with 99 % confidence" in shown
+
+
+def test_at_the_baseline_means_at_that_of_the_best_guesser():
+    found = compare(people(60), Settings(mechanisms=("idp",), people=6)).lines[0].tried[1]
+    assert not found.at_baseline
+    assert replace(found, recovered=10, stated=10, others=12.0).at_baseline
+    assert replace(found, recovered=10, stated=10, marginals=12.0).at_baseline
+    kept = {"baseline": 0.0, "marginals": 0.0, "others": 0.0}
+    assert not replace(found, recovered=20, stated=20, **kept).at_baseline
+
+
+def test_noise_that_is_equally_large_is_rarely_called_different():
+    rng = np.random.default_rng(2)
+    steps = [Step(b, tuple(rng.laplace(size=200)), "noise") for b in range(12)]
+    stairs = Stairs.of(Staircase("x", None, 1, 0.1, 0.1, tuple(steps), 0.9), 20, masked=False)
+    picture = spread.picture(stairs)
+    assert "equally large" in picture.title
+    assert "90 % for all together" in str(picture)
+    drawn = []
+    for confidence in (0.9, 0.9999):
+        other = spread.picture(replace(stairs, confidence=confidence))
+        rows = other.panels[0].spec["data"]["values"]
+        drawn.append(rows[0]["high"] - rows[0]["low"])
+    assert drawn[0] < drawn[1]

@@ -63,6 +63,7 @@ from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_or
 @schema_option
 @setting("seed", type=click.IntRange(min=0), help="The seed of trials and noise.")
 @settings("error", "most_repeats")
+@setting("confidence", help="How sure all intervals and bounds are together.")
 @click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf).")
 @click.option("--risk", "with_risk", is_flag=True, help="Risk curves as well; about a minute more.")
 @click.option(
@@ -100,7 +101,16 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
         mechanisms, wrong = all_in_order()
         for each in wrong:
             note(notices, each)
-    same = ("people", "epsilon_per_query", "k", "universe", "seed", "error", "most_repeats")
+    same = (
+        "people",
+        "epsilon_per_query",
+        "k",
+        "universe",
+        "seed",
+        "error",
+        "most_repeats",
+        "confidence",
+    )
     told = {name: given[name] for name in same}
     shared = Settings(mechanisms=mechanisms, linking=given["link"], **told)
     whole = load_table({"table": table, **given}, notices)

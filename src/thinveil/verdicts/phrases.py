@@ -41,6 +41,17 @@ def short(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else spelled(float(f"{number:.3g}"))
 
 
+def mean(number: float) -> str:
+    """Write how many are to be expected; far less than one is not written out.
+
+    >>> [mean(number).replace(SPACE, " ") for number in (0, 2e-9, 34.444, 1550.4)]
+    ['0', '< 0.001', '34.44', '1,550']
+    """
+    if 0 < number < 0.001:
+        return f"<{SPACE}0.001"
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+
+
 def loss(epsilon: float | None) -> str:
     """Write a privacy loss: everywhere in the same way, so that one is known again."""
     return "none claimed" if epsilon is None else spelled(epsilon)

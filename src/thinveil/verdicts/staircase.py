@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.attacker.staircase import staircase, thresholds_around, worth_showing
 from thinveil.auditing.attempt import Attempt, curator_of
+from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Held
 from thinveil.verdicts.phrases import plain
@@ -29,8 +30,9 @@ class Step:
 class Staircase:
     """Answers about one predicate at many thresholds.
 
-    Beside it stand the count that the attack found for it, if it found one, and the claimed loss
-    of each answer and of all of them, where some is claimed.
+    Pictures of it are as sure as `confidence`. Beside it stand the count that the attack found for
+    it, if it found one, and the claimed loss of each answer and of all of them, where some is
+    claimed.
     """
 
     DERIVED: ClassVar = ("repeats", "queries")
@@ -41,6 +43,7 @@ class Staircase:
     epsilon: float | None
     epsilon_claimed: float | None
     points: tuple[Step, ...]
+    confidence: float = float(USUAL_CONFIDENCE)
 
     def __post_init__(self) -> None:
         if not self.points or not all(each.answers for each in self.points):
@@ -89,4 +92,5 @@ def staircase_of(held: Held, options: Options, found: Found | None) -> Staircase
             Step(each, tuple(got), "exact" if exact and {*got} <= {0.0, 1.0} else "noise")
             for each, got in zip(thresholds, ended.found.tolist(), strict=True)
         ),
+        confidence=confidence_of(options.confidence),
     )

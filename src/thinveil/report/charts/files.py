@@ -30,6 +30,7 @@ _ROW: Final = 24  # the height of a line of a legend
 _TICK: Final = "M0,-1V1"  # an upright stroke, as Vega draws shapes
 _SHAPES: Final = {
     "bar": "square", "band": "square", "dot": "circle", "ring": "circle", "cross": "cross",
+    "diamond": "diamond",
     "triangle": "triangle-up", "tick": _TICK, "stem": _TICK,
 }  # fmt: skip
 _DASHES: Final = {"line": [1, 0], "dash": [6, 3], "dots": [2, 2]}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from thinveil.auditing.entries import confidence_of
 from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Named, Panel, Picture, Spec, Table
 from thinveil.verdicts.comparing.outcomes import Comparison, Line, Outcome
 from thinveil.verdicts.names import KINDS
-from thinveil.verdicts.phrases import amount, between, loss, many, percent, sureness
+from thinveil.verdicts.phrases import amount, between, loss, many, percent, sureness, upper
 from thinveil.verdicts.sentences import SILENT, comparison_headline
 
 TASKS: Final = {
@@ -17,7 +18,10 @@ TASKS: Final = {
     "attribute": "What are a person's other attributes?",
     "dataset": "The whole table",
 }
-_MORE: Final = ("Asking nothing", "Knowing the histograms", "Answers", "Claimed loss")
+_MORE: Final = (
+    "Asking nothing", "Knowing the histograms", "Knowing all other records", "Answers",
+    "Claimed loss",
+)  # fmt: skip
 
 
 def compared(comparison: Comparison) -> Picture:
@@ -33,20 +37,20 @@ def compared(comparison: Comparison) -> Picture:
         "that ends before the mark shows no more than guessing does. An attack that finds no "
         "usable difference says nothing, so there is no bar.",
         tuple(_panel(task, lines) for task in TASKS),
-        _table(lines),
+        _table(lines, sureness(confidence_of(comparison.settings.confidence))),
         (
             *keys,
             Key("tick", "ink", "an attacker who asks nothing"),
             Key("cross", "orange", "one who knows every column's histogram"),
+            Key("diamond", "blue", "one who has all other records"),
         ),
         f"{many(comparison.records, 'record')}{drawn}; {comparison.settings.epsilon_per_query} "
-        f"claimed an answer. {comparison.verdict()}",
+        f"claimed an answer. {comparison.verdict()} {upper(comparison.trials()[-1])}",
     )
 
 
-def _table(lines: Sequence[Line]) -> Table:
+def _table(lines: Sequence[Line], sure: str) -> Table:
     tried = [(line, each) for line in lines for each in line.tried]
-    sure = {sureness(each.confidence) for _, each in tried}
     return Table(
         "What each attack recovered from each mechanism",
         (
@@ -54,7 +58,7 @@ def _table(lines: Sequence[Line]) -> Table:
             "Attack",
             "Recovered",
             "Share",
-            f"{', '.join(sorted(sure))} interval",
+            f"Interval, {sure} all together",
             *_MORE,
         ),
         [
@@ -64,12 +68,13 @@ def _table(lines: Sequence[Line]) -> Table:
                 *_recovered(each),
                 percent(each.baseline_share),
                 percent(each.marginals_share),
+                "" if each.others_share is None else percent(each.others_share),
                 amount(each.queries),
                 loss(each.epsilon_claimed),
             )
             for line, each in tried
         ],
-        frozenset({3, 4, 5, 6, 7, 8}),
+        frozenset({3, 4, 5, 6, 7, 8, 9}),
     )
 
 
@@ -87,6 +92,7 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
             "share": None if each.silent else each.share,
             "guess": None if each.silent else each.baseline_share,
             "told": None if each.silent else each.marginals_share,
+            "others": None if each.silent else each.others_share,
             "text": SILENT if each.silent else percent(each.share),
             "kind": line.claim.kind,
         }
@@ -96,7 +102,8 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
     ]
     text, scale = {"field": "text"}, pictures.colours({kind: kind for kind in KINDS})
     cross = pictures.dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1)
-    end = "max(datum.share || 0, datum.guess || 0, datum.told || 0)"
+    diamond = pictures.dot("blue", 80, shape="diamond", stroke="var(--on-bar)", strokeWidth=1)
+    end = "max(datum.share || 0, datum.guess || 0, datum.told || 0, datum.others || 0)"
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
@@ -109,6 +116,7 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
                 color={"field": "kind", "scale": scale, "legend": None},
             ),
             pictures.layer(cross, "isValid(datum.told)", x=pictures.number("told")),
+            pictures.layer(diamond, "isValid(datum.others)", x=pictures.number("others")),
             pictures.layer(pictures.tick(26), "isValid(datum.guess)", x=pictures.number("guess")),
             pictures.layer(
                 pictures.words("on-bar", align="right", dx=-6),

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
+from statistics import NormalDist, median
 from typing import Any, Final
 
 from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table, layer
 from thinveil.report.charts.thresholds import HEIGHT, QUESTION, Point, Stairs
-from thinveil.verdicts.phrases import many, size
+from thinveil.verdicts.phrases import many, size, sureness
 
 _DEVIATION: Final = 1.6
 """The deviation of a median of noise, beside its typical size and times the root of how many.
 
 It is 1.44 for Laplace noise and 1.57 for Cauchy noise.
 """
-_SIGMAS: Final = 5
-"""How many deviations a difference must have to count as one."""
+_TESTS: Final = 3
+"""What is looked for: noise that is larger next to the count, levels, and sizes that differ."""
 
 Row = dict[str, Any]
 
@@ -26,15 +26,16 @@ def picture(stairs: Stairs) -> Picture:
     """Draw how large the noise is; or what lies behind it, where that shows instead."""
     rows = [_row(stairs, each) for each in stairs.points]
     near, far = ([row for row in rows if row["near"] is side] for side in (True, False))
-    noisier = bool(near and far) and _larger(near, far)
-    levels = not noisier and _levels_differ(rows)
+    wide = _deviations(stairs.confidence, _TESTS * len(rows) * (len(rows) - 1))  # over all pairs
+    noisier = bool(near and far) and _larger(near, far, wide)
+    levels = not noisier and _levels_differ(rows, wide)
     what = "level" if levels else "size"
-    title, told = _told(near, far, noisier, levels)
+    title, told = _told(near, far, noisier, levels, wide)
     words = "middle of the answers" if levels else "typical size of the noise"
     unit = 1.0
     if not levels:
         unit = 10.0 ** (3 * math.floor(math.log10(max(row["size"] for row in rows) or 1.0) / 3))
-    repeats = many(stairs.repeats, "answer")
+    repeats, sure = many(stairs.repeats, "answer"), sureness(stairs.confidence)
     table = Table(
         f"The {words} in {repeats} at every threshold",
         ("Threshold b", "Answers", "Typical size of the noise", "Middle of the answers"),
@@ -58,7 +59,7 @@ def picture(stairs: Stairs) -> Picture:
         f"{QUESTION} Each question is asked {stairs.repeats:,} times. {told}",
         (Panel(_spec(stairs, rows, what, words, unit), label),),
         table,
-        (*keys, Key("stem", "blue", "how sure it is: two standard errors to each side")),
+        (*keys, Key("stem", "blue", f"about where it lies, {sure} for all together")),
         stairs.about(),
     )
 
@@ -76,9 +77,9 @@ def _row(stairs: Stairs, each: Point) -> Row:
 
 
 def _spec(stairs: Stairs, rows: Sequence[Row], what: str, words: str, unit: float) -> Spec:
-    drawn = []
+    drawn, wide = [], _deviations(stairs.confidence, 2 * len(rows))
     for row in rows:
-        error = 2 * _DEVIATION * row["size"] / math.sqrt(row["answers"])
+        error = wide * _DEVIATION * row["size"] / math.sqrt(row["answers"])
         low, high = row[what] - error, row[what] + error
         low = low if what == "level" else max(0.0, low)
         drawn.append({**row, "y": row[what] / unit, "low": low / unit, "high": high / unit})
@@ -105,7 +106,14 @@ def _mean(rows: Sequence[Row], what: str = "size") -> float:
     return sum(float(row[what]) for row in rows) / max(len(rows), 1)
 
 
-def _told(near: Sequence[Row], far: Sequence[Row], noisier: bool, levels: bool) -> tuple[str, str]:
+def _deviations(confidence: float, statements: int) -> float:
+    """Return how many deviations hold for so many one-sided statements together (Bonferroni)."""
+    return NormalDist().inv_cdf(1 - (1 - confidence) / max(statements, 2))
+
+
+def _told(
+    near: Sequence[Row], far: Sequence[Row], noisier: bool, levels: bool, wide: float
+) -> tuple[str, str]:
     """Say what the answers show, as far as it is beyond chance."""
     if noisier:
         times = _mean(near) / _mean(far)
@@ -119,7 +127,7 @@ def _told(near: Sequence[Row], far: Sequence[Row], noisier: bool, levels: bool) 
             "At so large a loss for each answer the true yes or no shows behind the noise.",
         )
     rows = sorted((*near, *far), key=lambda row: float(row["size"]))
-    if _larger(rows[-1:], rows[:1]):
+    if _larger(rows[-1:], rows[:1], wide):
         return (
             "The size of the noise differs between thresholds",
             "Where the size of the noise depends on the threshold, it can tell something.",
@@ -130,18 +138,18 @@ def _told(near: Sequence[Row], far: Sequence[Row], noisier: bool, levels: bool) 
     )
 
 
-def _larger(some: Sequence[Row], others: Sequence[Row]) -> bool:
+def _larger(some: Sequence[Row], others: Sequence[Row], wide: float) -> bool:
     """Tell whether noise is larger in some rows than in others, beyond chance."""
     large, small = _mean(some), _mean(others)
     if not small or not large:
         return large > small
     chance = sum(1 / sum(row["answers"] for row in side) for side in (some, others))
-    return math.log(large / small) > _SIGMAS * _DEVIATION * math.sqrt(chance)
+    return math.log(large / small) > wide * _DEVIATION * math.sqrt(chance)
 
 
-def _levels_differ(rows: Sequence[Row]) -> bool:
+def _levels_differ(rows: Sequence[Row], wide: float) -> bool:
     """Tell whether the middle of the answers differs between thresholds, beyond chance."""
     ordered = sorted(rows, key=lambda row: float(row["level"]))
     low, high = ordered[0], ordered[-1]
     chance = sum(row["size"] ** 2 / row["answers"] for row in (low, high))
-    return bool(high["level"] - low["level"] > _SIGMAS * _DEVIATION * math.sqrt(chance))
+    return bool(high["level"] - low["level"] > wide * _DEVIATION * math.sqrt(chance))

@@ -46,6 +46,7 @@ class Stairs:
     epsilon: float | None
     epsilon_claimed: float | None
     points: tuple[Point, ...]
+    confidence: float
 
     @staticmethod
     def of(stairs: Staircase, records: int, masked: bool) -> Stairs:
@@ -72,6 +73,7 @@ class Stairs:
             stairs.epsilon,
             stairs.epsilon_claimed,
             tuple(points),
+            stairs.confidence,
         )
 
     @property

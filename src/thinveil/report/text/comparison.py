@@ -15,7 +15,7 @@ from thinveil.report.charts.risk import SHARES
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
 from thinveil.verdicts.comparing.risk import Known, Risk
-from thinveil.verdicts.phrases import loss, many, upper
+from thinveil.verdicts.phrases import loss, many, mean, upper
 
 _WIDE: Final = 112
 HEADINGS: Final = {
@@ -61,15 +61,19 @@ def _table(compared: Comparison, width: int) -> Table:
     comma, usual = ", " if width >= _WIDE else "\n", _usual(compared)
     table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("mechanism", overflow="fold")
-    nothing, marginals = [Text("asking nothing", "italic")], [Text("knowing marginals", "italic")]
+    guessers = ("asking nothing", "knowing marginals", "knowing all others")
+    nothing, marginals, others = ([Text(each, "italic")] for each in guessers)
     for task in TASKS:
         table.add_column(HEADINGS[task], justify="right", overflow="fold")
         one = usual.get(task)
-        guess = one and f"{one.baseline:.4g} of {one.of:,} {one.unit}\n0 answers{comma}loss 0"
+        guess = one and f"{mean(one.baseline)} of {one.of:,} {one.unit}\n0 answers{comma}loss 0"
         nothing.append(Text(guess or ""))
-        marginals.append(Text(f"{one.marginals:.4g} of {one.of:,}" if one else ""))
+        marginals.append(Text(f"{mean(one.marginals)} of {one.of:,}" if one else ""))
+        known = None if one is None else one.others
+        others.append(Text("" if one is None or known is None else f"{mean(known)} of {one.of:,}"))
     table.add_row(*nothing)
-    table.add_row(*marginals, end_section=True)
+    table.add_row(*marginals)
+    table.add_row(*others, end_section=True)
     for place, line in enumerate(compared.lines):
         later = compared.lines[place + 1 :]
         last = bool(later) and later[0].claim.kind != line.claim.kind
@@ -95,7 +99,7 @@ def _cells(usual: Mapping[str, Outcome], line: Line, comma: str) -> list[Text]:
         same = each.task in usual and usual[each.task].unit == each.unit
         lines = [_recovered(each, "" if same else f" {each.unit}")]
         if each.task not in usual or usual[each.task].of != each.of:
-            lines.append(f"(asking nothing: {each.baseline:.4g})")
+            lines.append(f"(asking nothing: {mean(each.baseline)})")
         claimed = each.epsilon_claimed
         said = "no claim" if claimed is None else f"{word}{loss(claimed)}"
         lines.append(f"{many(each.queries, 'answer')}{comma}{said}")

@@ -19,7 +19,7 @@ from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.limits.bounds import Bounds
 from thinveil.verdicts.limits.shortest_code import CODES
 from thinveil.verdicts.membership import Trial
-from thinveil.verdicts.phrases import many, short, spelled, sureness
+from thinveil.verdicts.phrases import many, mean, short, spelled, sureness
 from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
 from thinveil.verdicts.said_of_trials import canaries_explained
 from thinveil.verdicts.sentences import given_away
@@ -161,7 +161,7 @@ def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
         "knowing all other records": share.others,
     }
     rows = [(f"{judged.unit} right", f"{share.right:,} of {share.of:,}")]
-    rows += [(who, f"{short(n)} right") for who, n in guesses.items() if n is not None]
+    rows += [(who, f"{mean(n)} right") for who, n in guesses.items() if n is not None]
     return rows if alone is None else [*rows, ("singled out", alone.brief())]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import SchemaError, UsageError
+from thinveil.verdicts.judging.others import named_by_others
 from thinveil.verdicts.judging.scoring import most_common
 from thinveil.verdicts.trials import alone_in, known_by
 from thinveil.verdicts.typed import Mark
@@ -35,7 +36,8 @@ class Skipped:
 class AttributeTrial:
     """People of the table who are alone in what is known of them.
 
-    Their rows, the linking attributes and the wanted ones; `unique` counts all who are alone.
+    Their rows, the linking attributes and the wanted ones; `unique` counts all who are alone, and
+    `others` the values that an attacker gets right who has all other records.
     """
 
     people: tuple[Known, ...]
@@ -44,6 +46,7 @@ class AttributeTrial:
     wanted: tuple[int, ...]
     unique: int
     names: tuple[str, ...]
+    others: int = 0
 
     def describe(self) -> str:
         """Say how the trial was made."""
@@ -106,11 +109,16 @@ def attribute_trial(
         return Skipped(task, f"nobody is alone in what would be known of them ({names})")
     rng = np.random.default_rng((seed, _ATTRIBUTE))
     rows = alone[rng.permutation(len(alone))[:people]].tolist()
+    wanted = tuple(column for column in range(width) if column not in known)
     return AttributeTrial(
         tuple(known_by(data, known, data.codes[row, known].tolist()) for row in rows),
         tuple(rows),
         tuple(known),
-        tuple(column for column in range(width) if column not in known),
+        wanted,
         len(alone),
         data.schema.names,
+        sum(
+            int(np.count_nonzero(named_by_others(data.codes, column, known)[rows]))
+            for column in wanted
+        ),
     )

@@ -52,6 +52,7 @@ def compare(
     """
     settings = Settings() if settings is None else settings
     wanted = in_order(settings.mechanisms)
+    settings = replace(settings, mechanisms=wanted)
     for name in wanted:
         with suppress(MissingExtra):  # it is missed, and said so, when its turn comes
             Curator(data, settings.facts(name, data).claim, seed=settings.seed)
@@ -86,7 +87,7 @@ def compare(
             break
     return Comparison(
         lines=tuple(lines),
-        settings=replace(settings, mechanisms=wanted),
+        settings=settings,
         records=data.records,
         columns=tuple(f"{each.name}: {each.describe()}" for each in data.schema),
         drawn=tuple(
@@ -177,6 +178,7 @@ def _tasks(
             of=len(targets.rows) * len(targets.wanted),
             baseline=targets.baseline(data),
             marginals=targets.marginals(data),
+            others=targets.others,
             trials=len(targets.rows),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
+from thinveil.auditing.entries import confidence_of
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY
 from thinveil.verdicts import sentences
 from thinveil.verdicts.comparing.candidates import Skipped
@@ -14,6 +15,7 @@ from thinveil.verdicts.judging.intervals import checked, interval_of_people
 from thinveil.verdicts.judging.possible import Possible
 from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
+from thinveil.verdicts.phrases import sureness
 from thinveil.verdicts.typed import FLAT, Mark, Plain
 
 TASKS: Final = ("membership", "attribute", "dataset")
@@ -26,14 +28,16 @@ FORMAT: Final = 1
 class Outcome:
     """What one attack on one mechanism recovered, against an attacker who asks nothing.
 
-    What was recovered was stated as a fact, and is right; `baseline` and `marginals` are how many
-    an attacker gets right, on average, who asks nothing, and who was told the histogram of each
-    column. `trials` counts the people it was tried on, None for the whole table; for membership,
-    `trial` says what the trials showed.
+    What was recovered was stated as a fact, and is right; `baseline`, `marginals` and `others` are
+    how many an attacker gets right, on average, who asks nothing, who was told the histogram of
+    each column, and who has all other records (None where that is no question). `trials` counts
+    the people it was tried on, None for the whole table; for membership, `trial` says what the
+    trials showed.
     """
 
     DERIVED: ClassVar = (
-        "share", "interval", "baseline_share", "marginals_share", "everything", "at_baseline",
+        "share", "interval", "baseline_share", "marginals_share", "others_share", "everything",
+        "at_baseline",
     )  # fmt: skip
 
     task: str
@@ -54,6 +58,7 @@ class Outcome:
     trials: Annotated[int | None, Mark("people")] = None
     trial: Trial | None = None
     marginals: float = 0.0
+    others: float | None = None
     transcript: Annotated[str, Mark("transcript_sha256")] = ""
 
     def __post_init__(self) -> None:
@@ -78,17 +83,18 @@ class Outcome:
 
     @property
     def at_baseline(self) -> bool:
-        """Whether no more was shown than somebody gets who asks nothing.
+        """Whether no more was shown than the best of those gets who never ask.
 
         Of people who were drawn, a little more than on average is no more. Trials of membership
         in which much is left open may still show a difference.
         """
         if self.trial is not None and self.trial.epsilon_at_least > 0:
             return False
-        if self.recovered <= self.baseline:
+        guess = max(self.baseline, self.marginals, self.others or 0.0)
+        if self.recovered <= guess:
             return True
         low = 1.0 if self.interval is None else self.interval[0]
-        return low <= self.baseline_share and not self.everything
+        return low <= guess / self.of and not self.everything
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -106,6 +112,11 @@ class Outcome:
     def marginals_share(self) -> float:
         """The share of an attacker who knows the marginals."""
         return self.marginals / self.of
+
+    @property
+    def others_share(self) -> float | None:
+        """The share of an attacker who has all other records."""
+        return None if self.others is None else self.others / self.of
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +177,10 @@ class Comparison(Plain):
     table that the records were drawn from, if they were.
     """
 
-    DERIVED: ClassVar = ("error_wanted", "assumed_public", "trials", "not_reached", "verdict")
+    DERIVED: ClassVar = (
+        "error_wanted", "assumed_public", "trials", "not_reached", "verdict", "statements",
+        "confidence_each",
+    )  # fmt: skip
 
     lines: Annotated[tuple[Line, ...], Mark("mechanisms")]
     settings: Annotated[Settings, FLAT]
@@ -205,7 +219,22 @@ class Comparison(Plain):
             "record.",
             "knowing the marginals: told how often each value occurs in each column, and no more; "
             "names the most common value, joins columns by chance, flips a coin for membership.",
+            "knowing all other records: has everybody's records but that of the person whose value "
+            "is wanted, and names what they suggest.",
+            f"all intervals and bounds of the comparison, {self.statements} at most, hold together "
+            f"with {sureness(confidence_of(self.settings.confidence))} confidence: each by itself "
+            f"with {sureness(self.confidence_each)} (Bonferroni).",
         ]
+
+    @property
+    def statements(self) -> int:
+        """How many intervals and bounds there can be."""
+        return self.settings.statements
+
+    @property
+    def confidence_each(self) -> float:
+        """How sure each of them is by itself."""
+        return self.settings.confidence_each
 
     @property
     def not_reached(self) -> tuple[str, ...]:

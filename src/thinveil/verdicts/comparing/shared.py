@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Annotated, Any, Final
 
 from thinveil.attacker.evidence.error_budget import MOST_REPEATS, USUAL_ERROR
 from thinveil.auditing.driver import Meter, Observer
-from thinveil.auditing.entries import USUAL_CONFIDENCE
+from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import DEFAULT
 from thinveil.curator.tables.dataset import Dataset
@@ -19,6 +20,9 @@ from thinveil.language.plugins import mechanism_names
 from thinveil.language.queries import About
 from thinveil.verdicts.typed import Mark
 
+STATEMENTS: Final = 6
+"""What a comparison says of each mechanism with an interval or a bound: of membership the share
+of right guesses, both rates, epsilon and the trade-off; of attributes the share."""
 USUAL_PEOPLE: Final = 40
 """How many people a comparison tries its attacks on, unless told otherwise."""
 
@@ -58,7 +62,7 @@ class Settings:
         people: How many people membership and attribute inference are tried on, at most.
         linking: The attributes by which people are known; found out unless given.
         error: The chance of any wrong decision in a run, where answers must be repeated.
-        confidence: How sure intervals and bounds are.
+        confidence: How sure all intervals and bounds of the comparison are together.
     """
 
     mechanisms: Annotated[tuple[str, ...], Mark("asked_for")] = ORDER
@@ -72,11 +76,27 @@ class Settings:
     most_repeats: int = MOST_REPEATS
     confidence: str = USUAL_CONFIDENCE
 
+    @property
+    def statements(self) -> int:
+        """How many intervals and bounds the comparison has, where all of it can be run."""
+        return STATEMENTS * len(self.mechanisms)
+
+    @property
+    def confidence_each(self) -> float:
+        """How sure each of them is by itself, so that all hold together (Bonferroni).
+
+        >>> Settings(mechanisms=("idp", "bdp")).confidence_each
+        0.999917
+        """
+        error = (1 - Decimal(str(confidence_of(self.confidence)))) / self.statements
+        return float(1 - Context(prec=2, rounding=ROUND_FLOOR).plus(error))
+
     def options(self, mechanism: str, **more: Any) -> Options:
         """Return the options of one run against a mechanism."""
         claim = claim_named(mechanism)
-        same = ("universe", "seed", "error", "most_repeats", "confidence")
+        same = ("universe", "seed", "error", "most_repeats")
         usual: dict[str, Any] = {name: getattr(self, name) for name in same}
+        usual["confidence"] = str(self.confidence_each)
         if claim.k is not None:
             usual["k"] = self.k
         if claim.protected and "epsilon" not in more:

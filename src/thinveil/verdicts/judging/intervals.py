@@ -1,7 +1,8 @@
 """Every interval of a result.
 
 A share measured on some trials gets the interval of Clopper and Pearson, which holds at its
-confidence whatever the true share is. There is no other kind, and a result has one confidence.
+confidence whatever the true share is. There is no other kind. A result has one confidence, and of
+a comparison all intervals hold together at it.
 What they say about differential privacy is in `guesses` and `tradeoff`.
 
 The two quantiles of the beta distribution that this takes are found here by bisection, so
@@ -65,12 +66,16 @@ def chance_of(least: int, trials: int, share: float) -> float:
 def interval_of_people(share: float, people: int, confidence: float) -> tuple[float, float]:
     """Return the interval of a share of values of so many people who were drawn.
 
-    The values of one person are one draw: they may all be right or wrong together. The share is
-    rounded outwards to whole people, since Clopper and Pearson count whole successes.
+    The values of one person are one draw, which may be right in part. The share is rounded outwards
+    to whole people, since Clopper and Pearson count whole successes. A sum of draws between 0
+    and 1 goes beyond a value at most e times as often as the binomial of the same mean does
+    (Bentkus, "On Hoeffding's inequalities", 2004), and is all or nothing no more often at all.
 
     >>> tuple(round(end, 3) for end in interval_of_people(1.0, 40, 0.95))
     (0.912, 1.0)
     """
+    if 0 < share < 1:
+        confidence = 1 - (1 - confidence) / math.e
     low, _ = clopper_pearson(math.floor(share * people + _ROUNDING), people, confidence)
     _, high = clopper_pearson(math.ceil(share * people - _ROUNDING), people, confidence)
     return low, high
