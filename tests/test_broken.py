@@ -30,6 +30,7 @@ from thinveil.language.queries import About
 from thinveil.report.html import page
 from thinveil.verdicts.judging.claim_check import BROKEN, ClaimCheck
 from thinveil.verdicts.record import read_run
+from thinveil.verdicts.sentences import MASK
 
 HOLLOW = (
     "score", "result", "accuracy", "bits", "bounds", "membership", "trace", "canaries",
@@ -492,3 +493,48 @@ def test_a_check_that_was_interrupted_goes_on(place, tmp_path, monkeypatch, caps
 def test_a_check_attacks_nobody(place, beside):
     assert command(["doctor", str(place), *beside]) == 2
     assert command(["doctor", "--nonsense"]) == 2
+
+
+# Small things that were said wrongly
+
+
+def test_that_nobody_fits_is_right(capsys, place):
+    capsys.readouterr()
+    asked = ["--attack", "attribute", "--known", "age=1", "--known", "job=nurse"]
+    assert command(["audit", str(place), *asked, "--json", "run.json"]) == 0
+    told = said(capsys)
+    assert "not scored" not in told
+    assert "what was said of 1 of 1 person; nobody asked about is alone" in told
+    text = re.sub(r"<[^>]*>|\s+", " ", page(read_run("run.json")))
+    assert re.search(r"What was said is\s+right\s+nobody asked about is alone", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "what"),
+    [
+        ("a.xlsx", b"PK\x03\x04", "a spreadsheet"),
+        ("a.xls", b"\xd0\xcf\x11\xe0", "a spreadsheet"),
+        ("a.pkl", b"\x80\x04", "a pickle"),
+        ("a.dta", b"<stata_dta>", "a file of Stata"),
+    ],
+)
+def test_files_of_other_programs_are_named(name, start, what, tmp_path, capsys):
+    (tmp_path / name).write_bytes(start + bytes(range(256)))
+    assert command(["audit", str(tmp_path / name)]) == 1
+    told = capsys.readouterr().err
+    assert f"this is {what}" in told
+    assert "save the table as CSV or Parquet" in told
+    assert "latin-1" not in told
+    (tmp_path / "text.xls").write_text("age,job\n1,nurse\n2,cook\n3,cook\n")
+    assert thinveil.load(tmp_path / "text.xls").records == 3
+
+
+def test_the_json_of_a_table_holds_no_value_unless_asked_for(place):
+    assert command(["audit", str(place), "--json", "run.json"]) == 0
+    stairs = read_run("run.json").staircase
+    assert stairs is not None
+    assert stairs.predicate.endswith(f"= {MASK}")
+    assert command(["audit", str(place), "--json", "run.json", "--show-records"]) == 0
+    stairs = read_run("run.json").staircase
+    assert stairs is not None
+    assert MASK not in stairs.predicate

@@ -12,6 +12,7 @@ from thinveil.auditing.entries import USUAL_CONFIDENCE, confidence_of
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Held
 from thinveil.verdicts.phrases import plain
+from thinveil.verdicts.sentences import MASK
 
 _REPEATS: Final = 200
 _SEED: Final = 7  # the picture has noise of its own
@@ -48,6 +49,10 @@ class Staircase:
     def __post_init__(self) -> None:
         if not self.points or not all(each.answers for each in self.points):
             raise ValueError("a staircase needs answers at every threshold")
+
+    def masked(self) -> Staircase:
+        """Return it without the value that was asked about."""
+        return replace(self, predicate=f"{self.predicate.split(' = ')[0]} = {MASK}")
 
     @property
     def repeats(self) -> int:

@@ -41,7 +41,7 @@ _AS_HERE: Final = (
     "strategy", "bits", "bits_by_attribute", "questions_per_bit",
     "questions_per_bit_by_attribute", "bounds", "epsilon_claimed", "delta_claimed",
     "error_probability", "channel", "score", "notice", "seed", "transcript", "accuracy",
-    "membership", "staircase", "canaries", "possible", "claim_check",
+    "membership", "canaries", "possible", "claim_check",
 )  # fmt: skip
 """What a record has under the same name."""
 UNKNOWN: Final = "?"
@@ -219,6 +219,7 @@ class Verdict:
         """
         meter, names, options = self.run.meter, self.facts.schema.names, self.options
         claim = self.facts.claim
+        stairs = self.staircase
         made = self.provenance and to_json(self.provenance.to_plain(options.plain()))
         weighed = not claim.reads_exactly and self.strategy != "posterior"
         if self.channel is not None and self.channel.used:
@@ -255,6 +256,7 @@ class Verdict:
             comparison=comparison,
             risk=risk,
             records_shown=records_shown,
+            staircase=stairs if stairs is None or records_shown else stairs.masked(),
             **self._of_table(),
             **{name: getattr(self, name) for name in _AS_HERE},
         )

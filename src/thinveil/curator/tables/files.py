@@ -26,6 +26,23 @@ _PROBLEMS: Final[Mapping[type[OSError], str]] = {
     IsADirectoryError: "this is a directory: give the path of a file",
     PermissionError: "no permission to read this file: check its owner",
 }
+_SHEET: Final = "a spreadsheet"
+_SHEETS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # how spreadsheets begin
+_OTHERS: Final[Mapping[str, str]] = {
+    ".xlsx": _SHEET,
+    ".xlsm": _SHEET,
+    ".xls": _SHEET,
+    ".ods": _SHEET,
+    ".pkl": "a pickle, which is a program and not opened here",
+    ".pickle": "a pickle, which is a program and not opened here",
+    ".dta": "a file of Stata",
+    ".sav": "a file of SPSS",
+    ".sas7bdat": "a file of SAS",
+    ".rds": "a file of R",
+    ".rdata": "a file of R",
+}
+"""What is often given and not read, by the ending of its name."""
+_SAVED: Final = "save the table as CSV or Parquet where it was made, and give that"
 
 
 def load(
@@ -76,6 +93,9 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
         start = first_bytes(path)
         if path.suffix.lower() in (".parquet", ".pq") or start == b"PAR1":
             return read_parquet(path)
+        other = _OTHERS.get(path.suffix.lower())
+        if other and (other != _SHEET or start in _SHEETS):  # some programs call texts .xls
+            raise DataError(f"{path}: this is {other}: {_SAVED}")
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")):
             raise DataError(f"{path}: this file is compressed: unpack it first")
         return read_delimited(path, dialect)

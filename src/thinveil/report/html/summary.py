@@ -80,7 +80,7 @@ def verdict(view: View) -> Html:
 
 def _asked_after(view: View) -> str:
     """Return what the second number is about."""
-    if view.is_one and view.run.accuracy:
+    if view.is_one and (view.run.accuracy or (view.result and view.result.checked)):
         return "What was said is"
     return "Right" if view.run.attack in ("count", *YES_OR_NO) else "Recovered"
 
@@ -97,7 +97,12 @@ def recovered(view: View) -> Figure:
         return _of_trials(run.membership)
     if view.unsettled:
         return Figure("nothing", UNSETTLED)
-    return Figure("not scored", UNSHARED if view.result and view.result.checked else UNSCORED)
+    found = view.result
+    if not found or not found.checked:
+        return Figure("not scored", UNSCORED)
+    said = "right" if found.right == found.checked else "wrong"
+    several = f"{found.right:,} of {found.checked:,}"
+    return Figure(said if view.is_one else several, f"{UNSHARED}, so values have no share")
 
 
 def _of_trials(trial: Trial) -> Figure:

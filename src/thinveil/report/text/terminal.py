@@ -153,7 +153,7 @@ def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
     judged = verdict.accuracy
     if judged is None:
         whole = verdict.options.trials_only or verdict.run.found is None
-        return [] if whole else [("right", f"not scored: {_why_not_scored(verdict)}")]
+        return [] if whole else [("right", _unshared(verdict))]
     share, alone = judged.whole, judged.singling_out
     guesses = {
         "asking nothing": share.nothing,
@@ -165,10 +165,14 @@ def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
     return rows if alone is None else [*rows, ("singled out", alone.brief())]
 
 
-def _why_not_scored(verdict: Verdict) -> str:
-    if any(each.judged is not None for each in verdict.record().entries):
-        return "nobody asked about is alone in what is known of them"
-    return "the true table is not at hand"
+def _unshared(verdict: Verdict) -> str:
+    """Say what is right where there is no share, or why nobody knows."""
+    judged = [each.judged for each in verdict.record().entries if each.judged is not None]
+    if not judged:
+        return "not scored: the true table is not at hand"
+    of = many(len(judged), "person", "people")
+    alone = "nobody asked about is alone in what is known of them, so values have no share"
+    return f"what was said of {sum(judged):,} of {of}; {alone}"
 
 
 def membership(trial: Trial) -> list[RenderableType]:
