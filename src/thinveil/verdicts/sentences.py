@@ -58,7 +58,7 @@ def outcome(run: Record, masked: bool = False) -> str:
     claim += f" and a delta of {spelled(run.delta_claimed)}" if run.delta_claimed else ""
     hide = masked and run.attack in TARGETED and run.settled > 0
     who = f"An outsider learned {_kind_learned(run)}" if hide else _learned(run)
-    parts = [f"{who}{precise} from {many(run.queries, 'answer')}, {claim}."]
+    parts = [f"{who}{precise} from {many(run.queries, 'answer')}{_checks(run)}, {claim}."]
     if run.ended == "undecided":
         parts.insert(0, f"{upper(run.reason)}.")
     score = run.score
@@ -75,6 +75,11 @@ def outcome(run: Record, masked: bool = False) -> str:
     if run.ended not in ("complete", "undecided"):
         parts.append(f"The run ended early: {run.reason}.")
     return " ".join(filter(None, parts))
+
+
+def _checks(run: Record) -> str:
+    """Name the answers that checked the claim, which are part of its loss."""
+    return f" and {run.checks:,} that checked the claim" if run.checks else ""
 
 
 def channel(looked: Channel) -> str:
