@@ -219,7 +219,7 @@ def test_a_service_is_audited_with_the_same_attacks(service, capsys, files):
     assert found["exact"]
     assert found["queries"] == memory["queries"]
     assert found["network"]["trips"] >= found["rounds"]
-    assert found["network"]["ledger"]["answers"] == found["queries"]
+    assert found["network"]["ledger"]["answers"] == found["queries"] + found["checks"]
     assert Path(found["transcript"]).is_file()
     assert "round trips" in capsys.readouterr().out
     words = ["--attack", "membership", "--known", f"age={DATA.rows()[0][0]}"]

@@ -251,6 +251,8 @@ class _Carrier:
         epsilon = self._schedule.stamp(batch, meter.drawn)
         stamped = batch.stamped((self._key, number), epsilon)
         digest = b"" if self._transcript is None else batch.digest()
+        if batch.about.check and self._transcript and self._transcript.left_out(number, digest):
+            raise BudgetSpent("this check was refused when the run was recorded")
         values = None if self._transcript is None else self._transcript.replay(number, digest)
         if values is not None:
             answers = checked(values, stamped, self._facts.claim)

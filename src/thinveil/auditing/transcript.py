@@ -209,6 +209,10 @@ class Transcript:
         self._heard(digest, values)
         return values
 
+    def left_out(self, number: int, digest: bytes) -> bool:
+        """Tell whether another batch than this one was recorded under this number."""
+        return number <= len(self._recorded) and self._recorded[number - 1][0] != digest
+
     @property
     def sha256(self) -> str:
         """A hash over all questions and answers of the run so far, replayed ones included.

@@ -34,6 +34,7 @@ class Judge:
         self._passing, self._kept = Passing(facts), Kept()
         self._normal = Normal(Extent.of(facts.schema, facts.claim.universe), facts.records)
         self._passed: dict[str, str] = {}
+        self.exact = self.noisy = 0  # known answers without noise; most of one question with it
 
     def alpha(self, test: Test) -> float:
         """Return the chance of a false alarm that a test has."""
@@ -48,6 +49,10 @@ class Judge:
     def known(self, sures: Sequence[Sure], batch: QueryBatch, answers: Answers) -> None:
         """Judge answers to questions that were asked because theirs are known."""
         self._judge("known", _counts(sures), batch, answers, sures, 0.0)
+        scale = self.law(_counts(sures), batch, answers.epsilon)[1]
+        repeats = np.broadcast_to(answers.repeats, len(scale))
+        self.exact += int(repeats[scale == 0].sum())
+        self.noisy = max(self.noisy, int(repeats[scale > 0].max(initial=0)))
         many = self.checked.questions
         self.passed("known", f"{many:,} questions with known answers were answered as claimed")
 
@@ -147,6 +152,11 @@ class Judge:
             self.broken("fit", said, math.exp(-min(weight, 700.0)))
         if self._passing.looked:
             self.passed("fit", "the answers of the attack scatter as claimed")
+
+    @property
+    def explains(self) -> bool:
+        """Whether what was found was held against fresh questions or against earlier answers."""
+        return "fresh" in self._passed or "kept" in self._passed
 
     def passed(self, what: str, said: str) -> None:
         """Note what was found as claimed so far."""

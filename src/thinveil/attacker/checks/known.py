@@ -68,6 +68,15 @@ class Known:
         cut = low + 1 + self._lots.below(high - low)
         return [{column: (MISSING, cut)}, {column: (cut, top)}]
 
+    def half(self) -> tuple[Box, Box]:
+        """Return a range from the lowest value up to a cut, and the range from there."""
+        wide = [(each.size or 2**32, at) for at, each in enumerate(self._facts.schema)]
+        column = max(wide)[1]
+        each = self._facts.schema[column]
+        low, high = each.lower or 0, each.upper or 0
+        cut = low + max(1, (high - low + 1) // 2)
+        return {column: (MISSING, cut)}, {column: (cut, INFINITE)}
+
     def _column(self) -> int:
         return self._lots.below(len(self._facts.schema))
 

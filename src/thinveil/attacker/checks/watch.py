@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,6 +13,7 @@ from thinveil.attacker.checks.found import Checked
 from thinveil.attacker.checks.judging import Judge
 from thinveil.attacker.checks.known import Known, Sure, asked
 from thinveil.attacker.checks.lots import Lots
+from thinveil.attacker.checks.seen import enough, power_of
 from thinveil.attacker.checks.totals import crowded, predicted
 from thinveil.attacker.terms import Attack
 from thinveil.errors import BudgetError
@@ -30,10 +30,9 @@ _FIRST: Final = 14  # questions about nobody and everybody at the start: 2^-14 o
 _BETWEEN: Final = 4  # of them, for a look in between
 _FIRST_LOOK: Final = 2000  # questions of the attack before the first look in between
 _SELDOM: Final = 4  # the next look comes after so many times as many
+_ALONE: Final = 2048  # noisy answers where nothing but the claim is checked
 _PREDICTED: Final = 32  # fresh questions whose answers follow from what was found
 _NOISE: Final = 4096  # answers to one question at most, to see how wide noise is
-_SIGMAS: Final = 3.2  # a likelihood ratio falls short of its mean by more in 1 of 1,000 runs
-_SPARE: Final = math.log(2 * 12 * 2**4)  # nats that a mixture of 12 laws and 4 more rows may cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,7 @@ def watched(attack: Attack[_T], facts: PublicFacts, checked: Checked, plan: Plan
     about = replace(about, done=1.0, so_far=lambda: found)
     yield from watch.ask(watch.again(_BETWEEN) if plan.early else watch.first(), about)
     yield from watch.last(found, about)
+    watch.say_power()
     return found
 
 
@@ -103,8 +103,11 @@ def claim_alone(facts: PublicFacts, checked: Checked, plan: Plan) -> Attack[None
     """
     watch = _Watch(facts, checked, plan)
     about = About("checking the claim")
-    yield from watch.ask(watch.first(times=2), about)
+    yield from watch.ask(watch.first(alone=True), about)
+    if facts.claim.reads_exactly and facts.claim.reach:
+        yield from watch.halves(about)
     yield from watch.ask(watch.again(MOST - checked.questions, whole=False), about)
+    watch.say_power()
 
 
 class _Watch:
@@ -118,11 +121,32 @@ class _Watch:
         self._questions, self._mark = 0, _FIRST_LOOK
         self._refused = False
 
-    def first(self, times: int = 1) -> list[Sure]:
+    def first(self, *, alone: bool = False) -> list[Sure]:
         """Return the questions to begin with: trivial ones, and the edges of all zones."""
         many = 4 if self._facts.claim.offset else _FIRST
         sures = [*self._known.trivial(), *islice(self._edges, many)]
-        return self._repeated(sures, times)
+        sures = self._repeated(sures, _ALONE if alone else 0)
+        return [replace(each, repeats=min(each.repeats, 16)) for each in sures[:2]] + sures[2:]
+
+    def halves(self, about: About) -> Attack[None]:
+        """Find how many records lie below a cut, then ask at all edges of both halves."""
+        n, k = self._facts.records, self._facts.claim.reach
+        box, rest = self._known.half()
+        low, high = 0, n  # exactly 0 comes from some threshold on, if below n
+        while low < high and not self._refused:
+            middle = (low + high) // 2
+            found: list[Answers] = []
+            sures = [Sure([box], 0, middle, "a range")]
+            yield from self.ask(sures, about, found)
+            if not found:
+                return
+            low, high = (low, middle) if found[0].values[0] == 0 else (middle + 1, high)
+        count = low - k if low < n else n - k  # above n - k counts look alike from below
+        for each, many in ((box, count), (rest, n - count)):
+            if low < n and 0 <= many <= n:
+                edges = (many + k, many + k - 1, many - k, many - k - 1)
+                what = "a range whose count follows from other answers"
+                yield from self.ask([Sure([each], many, b, what, 2) for b in edges], about)
 
     def again(self, many: int, *, whole: bool = True) -> list[Sure]:
         """Return further questions with known answers, with few repeats each."""
@@ -138,42 +162,37 @@ class _Watch:
         self._mark *= _SELDOM
         return True
 
-    def _repeated(self, sures: list[Sure], times: int = 1) -> list[Sure]:
-        """Give each question as many answers as it takes to see a lie."""
+    def _repeated(self, sures: list[Sure], noise: int = 0) -> list[Sure]:
+        """Give each question as many answers as it takes to see a lie; of noise so many in all."""
         claim = self._facts.claim
         if claim.noise is None or not sures or self._facts.policies.cache:
             return sures  # of a cache, the same again would tell nothing
-        many = {"none": 16, "integer": 16, "binary": 48}[claim.post] * times
-        if claim.offset and claim.leaks:
-            many = self._enough() * times
         count = np.array([each.count for each in sures], np.int64)
         noisy = self._judge.law(count, asked(sures), 1.0)[1] > 0
+        many = {"none": 16, "integer": 16, "binary": 48}[claim.post]
+        if claim.offset and claim.leaks:
+            many = self._enough()
+        many = max(many, noise // max(int(noisy.sum()), 1))
         still = 4 if claim.post == "binary" else 1
         pairs = zip(sures, noisy.tolist(), strict=True)
         return [replace(each, repeats=many if noise else still) for each, noise in pairs]
 
     def _enough(self) -> int:
-        """Return how many answers tell one zone's noise from the other's, 999 times in 1,000.
-
-        For Laplace noise of widths 1 and r the log likelihood ratio has mean log r + 1/r - 1 and
-        deviation 1 - 1/r under the narrow law, r - 1 - log r and r - 1 under the wide one.
-        """
+        """Return how many answers tell the noise of one zone from that of the other."""
         wide = 1 + 1 / self._facts.claim.offset
-        nats = _SPARE - math.log(self._judge.alpha("known"))
-        most = 1.0
-        for mean, deviation in (
-            (math.log(wide) + 1 / wide - 1, 1 - 1 / wide),
-            (wide - 1 - math.log(wide), wide - 1),
-        ):
-            spread = _SIGMAS * deviation
-            root = (spread + math.sqrt(spread * spread + 4 * mean * nats)) / (2 * mean)
-            most = max(most, root * root)
-        return min(math.ceil(most), _NOISE)
+        return min(enough(wide, self._judge.alpha("known")), _NOISE)
 
-    def ask(self, sures: list[Sure], about: About, risk: float | None = None) -> Attack[None]:
+    def ask(
+        self,
+        sures: list[Sure],
+        about: About,
+        heard: list[Answers] | None = None,
+        risk: float | None = None,
+    ) -> Attack[None]:
         """Ask questions with known answers, as many as may be asked, and judge what comes.
 
         Where a risk is given, their counts follow from what was found, and are wrong so likely.
+        Where answers are to be `heard` only, nothing is known of them.
         """
         sures = self._within(sures)
         if not sures or self._refused:
@@ -187,7 +206,9 @@ class _Watch:
             return
         self._checked.questions += batch.questions
         self._checked.answers += batch.queries
-        if risk is None:
+        if heard is not None:
+            heard.append(answers)
+        elif risk is None:
             self._judge.known(sures, batch, answers)
         else:
             self._judge.fresh(sures, batch, answers, risk)
@@ -222,7 +243,7 @@ class _Watch:
         if claim.leaks or not claim.protected:
             sures = predicted(found, self._facts, self._plan.boxes, self._lots, _PREDICTED)
             sures = [replace(each, repeats=self._light()) for each in sures]
-            yield from self.ask(sures, about, risk)
+            yield from self.ask(sures, about, risk=risk)
 
     def _light(self) -> int:
         """Return how many answers each of many fresh questions gets."""
@@ -230,3 +251,7 @@ class _Watch:
         if not claim.protected or self._facts.policies.cache:
             return 1
         return 48 if claim.offset else {"none": 2, "integer": 2, "binary": 12}[claim.post]
+
+    def say_power(self) -> None:
+        """Say which lies would have been seen, and which not."""
+        self._checked.power[:] = power_of(self._facts, self._judge)
