@@ -378,8 +378,8 @@ def test_at_the_baseline_means_at_that_of_the_best_guesser():
     assert not found.at_baseline
     assert replace(found, recovered=10, stated=10, others=12.0).at_baseline
     assert replace(found, recovered=10, stated=10, marginals=12.0).at_baseline
-    kept = {"baseline": 0.0, "marginals": 0.0, "others": 0.0}
-    assert not replace(found, recovered=20, stated=20, **kept).at_baseline
+    blind = replace(found, baseline=0.0, marginals=0.0, others=0.0)
+    assert not replace(blind, recovered=20, stated=20).at_baseline
 
 
 def test_noise_that_is_equally_large_is_rarely_called_different():
