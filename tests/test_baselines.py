@@ -31,6 +31,7 @@ from thinveil.verdicts.judging.intervals import Share, clopper_pearson, interval
 from thinveil.verdicts.judging.others import SinglingOut, named_by_others, singled_out, weights
 from thinveil.verdicts.judging.tradeoff import trade_off
 from thinveil.verdicts.phrases import percent
+from thinveil.verdicts.sentences import outcome
 from thinveil.verdicts.staircase import Staircase, Step
 from thinveil.verdicts.typed import from_json, to_json
 from worlds import examples, sure
@@ -202,6 +203,13 @@ def test_an_attack_on_attributes_stands_beside_the_others_too():
     assert sure(judged.whole.others) / judged.whole.of > 0.95
     assert judged.baselines == BASELINES
     assert sure(judged.whole.marginals) < judged.whole.of / 2
+    said = (
+        "Other people's records alone name ward as well: that the attack names it too is no merit"
+    )
+    for people_ in (known[:40], known[:1]):
+        alone = audit(data, attack="attribute", columns=("ward",), people=tuple(people_))
+        assert (said in alone.sentence()) is bool(sure(alone.accuracy).given_away)
+        assert said not in outcome(alone.record(), masked=True)
     told = to_json(judged)
     assert told["records"]["others"] == judged.whole.others
 

@@ -61,12 +61,7 @@ def outcome(run: Record, masked: bool = False) -> str:
     parts = [f"{who}{precise} from {many(run.queries, 'answer')}{_checks(run)}, {claim}."]
     if run.ended == "undecided":
         parts.insert(0, f"{upper(run.reason)}.")
-    score = run.score
-    if score is not None and score.recovered and score.guessed >= score.recovered:
-        parts.append(
-            f"But guessing from the public facts alone gets {short(score.guessed)} as well: here "
-            "it is the public list of values that gives the table away."
-        )
+    parts.append(_but_guessing(run, masked))
     looked = run.channel
     if looked is not None and (looked.settled or looked.wanted or run.claim.textbook):
         parts.append(channel(looked))
@@ -80,6 +75,19 @@ def outcome(run: Record, masked: bool = False) -> str:
 def _checks(run: Record) -> str:
     """Name the answers that checked the claim, which are part of its loss."""
     return f" and {run.checks:,} that checked the claim" if run.checks else ""
+
+
+def _but_guessing(run: Record, masked: bool) -> str:
+    """Say where somebody who never asks gets as much; of people only where nothing is masked."""
+    score, judged = run.score, run.accuracy
+    if score is not None and score.recovered and score.guessed >= score.recovered:
+        return (
+            f"But guessing from the public facts alone gets {short(score.guessed)} as well: here "
+            "it is the public list of values that gives the table away."
+        )
+    if run.attack != "attribute" or masked or judged is None or not judged.given_away:
+        return ""
+    return given_away(judged.given_away, " as well")
 
 
 def channel(looked: Channel) -> str:
@@ -103,11 +111,11 @@ def unit_of(run: Record, usual: str) -> str:
     return "statements about people" if unit == "people" else unit
 
 
-def given_away(names: Sequence[str]) -> str:
+def given_away(names: Sequence[str], whom: str = " of 99 % of the people or more") -> str:
     """Say which attributes other people's records name anyway."""
     return (
-        f"Other people's records alone name {', '.join(names)} of 99 % of the people or more: that "
-        "the attack names it too is no merit of the attack."
+        f"Other people's records alone name {', '.join(names)}{whom}: that the attack names it too "
+        "is no merit of the attack."
     )
 
 

@@ -67,7 +67,7 @@ class Verdict:
         code: What was found in bits, and which beliefs that rests on.
         bounds: What could not be beaten.
         network: Of a target behind a network, how long trips took and what its ledger says.
-        accuracy: How much is right, beside both baselines.
+        accuracy: How much is right, beside attackers who never ask.
         membership: What trials of membership showed, where some were asked for.
         canaries: What became of planted values, where some were asked for.
         looks: What had been rebuilt after so many questions.

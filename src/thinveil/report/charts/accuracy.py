@@ -151,18 +151,20 @@ def _panel(
         "possible": pictures.dot("green", 190, filled=False, strokeWidth=2),
         "nothing": pictures.tick(18),
         "marginals": pictures.dot("orange", 90, shape="cross"),
-        "others": pictures.dot("blue", 90, shape="diamond"),
     }
     layers: list[Spec] = [
         pictures.layer(mark, x={"field": name, **x})
         for name, mark in marks.items()
         if any(row[name] is not None for row in rows)
     ]
+    # on top of the attack, which they often reach
+    above = pictures.dot("blue", 60, shape="diamond", stroke="var(--on-bar)", strokeWidth=1)
+    others = pictures.layer(above, "isValid(datum.others)", x={"field": "others", **x})
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": pictures.rows_by("name", [name for name, _ in shares], grid=True)},
-        "layer": [*layers, pictures.layer(pictures.dot("red"), x={"field": "share", **x})],
+        "layer": [*layers, pictures.layer(pictures.dot("red"), x={"field": "share", **x}), others],
     }
     said = "; ".join(
         f"{name} {percent(one.share)}"

@@ -158,7 +158,7 @@ def _judged(view: View, found: Accuracy, precise: str) -> Figure:
 
 
 def _counted(view: View, score: Score, precise: str) -> Figure:
-    """Return the share by the score alone, as runs without intervals have it."""
+    """Return the share by the score alone, as older files have it."""
     kind = "different records" if view.run.distinct_only else "records"
     of = f"{score.recovered:,} of {score.records:,} {kind} are right{precise}"
     guess = percent(score.guessed / max(score.records, 1))

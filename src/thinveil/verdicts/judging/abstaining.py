@@ -22,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.auditing.entries import USUAL_CONFIDENCE
 from thinveil.language.queries import Flags, Floats
 from thinveil.verdicts.judging.guesses import PLANNED, shown_by
 
@@ -32,7 +33,7 @@ FEWEST: Final = 400
 """Of fewer trials none is held out: a twentieth of them would check nothing."""
 _HELD_OUT: Final = 20  # one of so many: a bound by right guesses alone falls by ln(20 / 19)
 _MOST: Final = 1000  # trials that show how sure scores may be; more would show no more
-_USUAL: Final = 0.999
+_USUAL: Final = float(USUAL_CONFIDENCE)
 _FACTORS: Final = np.linspace(-12.0, 25.0, 75)
 """By what scores may be too sure, as logarithms: clipped ones of 1e4 that are idle, and those of a
 target that claims 1e-10 and gives 1."""
