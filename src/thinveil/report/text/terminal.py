@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.errors import EXIT_EARLY
-from thinveil.paper.rows import Row
+from thinveil.report.text.rows import plain_table
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.judging.claim_check import LOOKED_AT, ClaimCheck
 from thinveil.verdicts.judging.possible import up
@@ -27,13 +27,6 @@ from thinveil.verdicts.verdict import Verdict
 
 _MOST_ROWS = 20
 _WIDE = 76  # below this many columns, what attributes cost is left out
-
-
-def _plain_table(*headings: str, title: str = "") -> Table:
-    table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold")
-    return table
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
@@ -77,7 +70,7 @@ def _show_claim(console: Console, verdict: Verdict, check: ClaimCheck) -> None:
     """Print what was seen of a claim, and nothing of what the answers seem to say."""
     console.print(_figures(verdict, bare=True))
     if check.broken:
-        table = _plain_table("what was looked at", "what came", "chance", title="Evidence")
+        table = plain_table("what was looked at", "what came", "chance", title="Evidence")
         for each in check.broken:
             table.add_row(LOOKED_AT[each.kind], Text(each.said), f"at most {up(each.chance)}")
         for column in table.columns:
@@ -177,7 +170,7 @@ def _unshared(verdict: Verdict) -> str:
 
 def membership(trial: Trial) -> list[RenderableType]:
     """Return what trials of membership showed, as a table with its intervals."""
-    table = _plain_table("said to be in the table", "trials", "share", sureness(trial.confidence))
+    table = plain_table("said to be in the table", "trials", "share", sureness(trial.confidence))
     table.title = Text("Trials of membership")
     for world, right, of, share, (low, high) in (
         ("who is in it", trial.right, trial.inside, trial.tpr, trial.tpr_interval),
@@ -196,7 +189,7 @@ def membership(trial: Trial) -> list[RenderableType]:
 
 def _canaries(found: Canaries) -> RenderableType:
     """Return what became of planted values."""
-    table = _plain_table("planted values", "came back", sureness(found.confidence), "a guess")
+    table = plain_table("planted values", "came back", sureness(found.confidence), "a guess")
     table.title = Text("Canaries")
     low, high = found.interval
     back = f"{found.right:,} of {found.planted:,}"
@@ -301,7 +294,7 @@ def _at_best(bounds: Bounds | None, cost: float) -> str:
 def _attributes(verdict: Verdict, *, wide: bool) -> Table:
     assert verdict.score is not None
     cost = ("questions", "bits") if wide else ()
-    table = _plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode", "others")
+    table = plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode", "others")
     table.box, table.pad_edge = box.SIMPLE_HEAD, False
     column = (
         "column: share of its different values that are named, less values named wrongly"
@@ -346,7 +339,7 @@ def _result(verdict: Verdict) -> list[RenderableType]:
 
 
 def _column(found: ColumnResult) -> RenderableType:
-    table = _plain_table("value", "records", title=f"column {found.column}")
+    table = plain_table("value", "records", title=f"column {found.column}")
     for each in found.values[:_MOST_ROWS]:
         number = "some" if each.records is None else f"{each.records:,}"
         table.add_row(_value(each.value), number)
@@ -356,7 +349,7 @@ def _column(found: ColumnResult) -> RenderableType:
 def _people(people: Sequence[PersonResult]) -> RenderableType:
     counted = any(person.matches is not None for person in people)
     checked = any(person.judged is not None for person in people)
-    table = _plain_table("known", *["matches"] * counted, "found", *["correct"] * checked)
+    table = plain_table("known", *["matches"] * counted, "found", *["correct"] * checked)
     for person in people[:_MOST_ROWS]:
         known = ", ".join(f"{name}={value}" for name, value in person.known.items())
         if person.values is not None:
@@ -381,28 +374,3 @@ def _value(value: Any) -> Text:
 
 def _more(count: int, what: str) -> list[Text]:
     return [Text(f"... and {count:,} more {what} (--json FILE has all)")] if count > 0 else []
-
-
-def show_rows(console: Console, rows: Sequence[Row]) -> None:
-    """Print reproduced figures beside those they have to match, a table an experiment."""
-    whence = {"printed": "paper", "program": "program", "ours": "ours"}
-    for experiment in dict.fromkeys(row.experiment for row in rows):
-        headings = ("figure", "protected", "expected", "from", "measured", "")
-        table = _plain_table(*headings, title=experiment)
-        for row in rows:
-            if row.experiment == experiment:
-                table.add_row(
-                    Text(row.name),
-                    {True: "yes", False: "no", None: ""}[row.protected],
-                    _figure(row.expected),
-                    whence[row.whence],
-                    _figure(row.measured),
-                    Text("agrees", "green") if row.agrees else Text("DIFFERS", "bold red"),
-                )
-        console.print(table)
-
-
-def _figure(value: Any) -> Text:
-    if isinstance(value, int):
-        return Text(f"{value:,}")
-    return Text(f"{value:.10g}" if isinstance(value, float) else str(value))
