@@ -23,7 +23,7 @@ from thinveil.paper.figures import BANK_DIGEST, ERRATA
 from thinveil.paper.rows import Row, counted
 from thinveil.report.charts import paper as figures
 from thinveil.report.text.progress import progress
-from thinveil.report.text.rows import show_rows
+from thinveil.report.text.reproduced import show_rows
 
 _WITHOUT_DATA = ("sensitivity", "detector")
 _NAMES = (*paper.EXPERIMENTS, *_WITHOUT_DATA, "all")

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.errors import EXIT_EARLY
-from thinveil.report.text.rows import plain_table
+from thinveil.report.text.reproduced import plain_table
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.judging.claim_check import LOOKED_AT, ClaimCheck
 from thinveil.verdicts.judging.possible import up
