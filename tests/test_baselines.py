@@ -214,6 +214,17 @@ def test_an_attack_on_attributes_stands_beside_the_others_too():
     assert told["records"]["others"] == judged.whole.others
 
 
+def test_what_the_others_suggest_does_not_hang_on_the_attack():
+    runs = ({}, {"strategy": "published"}, {"mechanism": "idp-noisy"}, {"mechanism": "bdp"})
+    found = []
+    for how in runs:
+        judged = sure(audit(DATA, **how).accuracy)
+        found.append({each.name: sure(each.inferred).others for each in judged.attributes})
+    assert found[0] == found[1] == found[2]
+    again = sure(audit(DATA, mechanism="bdp", order=DATA.schema.names[::-1]).accuracy)
+    assert found[3] == {each.name: sure(each.inferred).others for each in again.attributes}
+
+
 # Singling out
 
 

@@ -36,7 +36,7 @@ BASELINES: Final = (
     "values belong to the same person; joins them by chance, on average, or names the most common",
     "knows the others: has the records of all other people, and not that of the person whose value "
     "is to be named; names what they suggest, by naive Bayes or by those who agree in up to three "
-    "attributes, whichever does better on the other half of the people",
+    "attributes, whichever does better on people of the other half of the table",
 )
 """What the attackers do who never ask."""
 GIVEN: Final = 0.99

@@ -31,8 +31,9 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
     mine, counts = found.codes[whole], found.counts[whole]
     true_keys, my_keys = _keys(rows), _keys(mine)
     outcomes = []
-    places = range(len(found.columns))
-    for place in places:
+    order = np.argsort(found.columns)  # so that no baseline hangs on the order of a search
+    ordered, _ = counted(actual[:, order], found.distinct)
+    for place in range(len(found.columns)):
         column = rows[:, place]
         keys = true_keys - _key(column, place)
         values, often = np.unique(column, return_counts=True)
@@ -47,7 +48,7 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
                 named = _named(keys, among, mine[:, place], counts, otherwise)
                 right = int(np.count_nonzero(named == column))
         nothing = float(held(even[:, place], column).sum()) / len(even)
-        suggested = named_by_others(rows, place, [each for each in places if each != place])
+        suggested = named_by_others(ordered, *_apart(order, place))
         outcomes.append(
             Share(
                 right,
@@ -59,6 +60,12 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
             )
         )
     return outcomes
+
+
+def _apart(order: Codes, place: int) -> tuple[int, list[int]]:
+    """Return where a column stands in another order, and where all others do."""
+    at = order.tolist().index(place)
+    return at, [each for each in range(len(order)) if each != at]
 
 
 def _named(wanted: Words, keys: Words, values: Codes, counts: Codes, otherwise: Codes) -> Codes:
