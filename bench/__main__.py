@@ -66,12 +66,13 @@ GROUPS = {
         ("report", "bank"),
     ),
     "trials": (("bounds",),),
+    "lies": (("liars",), ("honest",)),
     "soak": tuple(("soak", what) for what in SOAKS),
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
     "people", "synthetic", "draws", "noise", "scaling", "parquet", "start", "trials", "bounds",
-    "soak",
+    "liars", "honest", "soak",
 )  # fmt: skip
 SHEETS = {
     "speed": sheets.speed,
@@ -85,6 +86,7 @@ SHEETS = {
     "service": sheets.service,
     "evidence": sheets.evidence,
     "trials": sheets.trials,
+    "lies": sheets.lies,
     "soak": sheets.soak,
 }
 

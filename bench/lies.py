@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
 
+from bench.sheets import Caught
 from thinveil.attacker.findings import Found
 from thinveil.auditing.attempt import attempt_on
 from thinveil.auditing.driver import Meter, Run
@@ -19,8 +22,12 @@ from thinveil.language.claims import Claim, claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Floats, QueryBatch
 from thinveil.language.schema import Grid, Schema
+from thinveil.verdicts.judging.intervals import at_least
 
 LEAKING: Final = ("bdp", "idp", "idp-binary", "idp-integer", "idp-noisy", "unprotected")
+RUNS: Final = (1000, 100)
+"""Attacks on each liar, all and for a quick look; a tenth where its table changes half-way."""
+LEVEL: Final = 0.05
 HONEST: Final = (*LEAKING, "dp-laplace", "dp-smooth", "dp-textbook")
 
 Doing = Callable[[QueryBatch, int], Floats]
@@ -150,3 +157,37 @@ def lies() -> Iterator[Lie]:
             yield Lie(f"always {value:g}", name, partial(always, name, value))
     for name in LEAKING:
         yield Lie("another table half-way", name, partial(changing, name))
+
+
+def counted(what: str, claim: str, runs: Iterable[Run[Found]], bar: float) -> Caught:
+    """Run attacks and count how many say that the claim is broken."""
+    ended = list(runs)
+    broken, many = sum(each.ending == "broken" for each in ended), len(ended)
+    least = at_least(broken, many, LEVEL)
+    most = 1 - at_least(many - broken, many, LEVEL)
+    checks, queries = (
+        fmean(getattr(each.meter, name) for each in ended) for name in ("checks", "queries")
+    )
+    return Caught(what, claim, many, broken, least, most, checks, queries, bar)
+
+
+def liars(path: Path, quick: bool) -> list[Caught]:
+    """Attack each liar many times."""
+    rows = []
+    for lie in lies():
+        many = RUNS[quick] // (10 if "half-way" in lie.what else 1)
+        rows.append(counted(lie.what, lie.claim, map(lie.run, range(many)), 0.999))
+    return rows
+
+
+def honest_ones(path: Path, quick: bool) -> list[Caught]:
+    """Attack honest targets many times, at the usual error and at a large one."""
+    rows = []
+    for error in ("1e-6", "0.2"):
+        for name in HONEST:
+            runs = (
+                attempt_on(behind(honest(name, seed)), Options(mechanism=name, error=error)).run()
+                for seed in range(RUNS[quick] // 10)
+            )
+            rows.append(counted(f"honest, --error {error}", name, runs, float(error)))
+    return rows

@@ -34,6 +34,8 @@ PARTS = {
     "trials": "bench.evidence:trials",
     "report": "bench.evidence:report",
     "bounds": "bench.trials:measure",
+    "liars": "bench.lies:liars",
+    "honest": "bench.lies:honest_ones",
     "soak": "bench.soaks.whole:part",
 }
 """Where each part is measured; only that module is imported."""

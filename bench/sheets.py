@@ -149,6 +149,54 @@ def soak(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     return _figures("Surviving", rows, judge)
 
 
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """How often a target was called broken.
+
+    Args:
+        what: What it does.
+        claim: What it claims.
+        runs: Attacks on it.
+        broken: How many of them ended because its claim is broken.
+        least: The chance of that is at least so high; above it by chance at 5 %.
+        most: The same from above.
+        checks: Answers that checks took, the mean.
+        queries: Answers that the attack took, the mean.
+        bar: What the chance must reach: at least for liars, at most for honest targets.
+    """
+
+    what: str
+    claim: str
+    runs: int
+    broken: int
+    least: float
+    most: float
+    checks: float
+    queries: float
+    bar: float
+
+
+def lies(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
+    """Return the sheet of targets that lie, and of honest ones."""
+    found = [Caught(**row) for row in rows]
+    return Sheet(
+        "Targets that lie",
+        ("target", "claims", "called broken", "chance, at 95 %", "checks", "attack"),
+        frozenset({2, 3, 4, 5}),
+        tuple(
+            (
+                each.what,
+                each.claim,
+                f"{each.broken:,} of {each.runs:,}",
+                f"at most {each.most:.2g}" if each.bar < 0.5 else f"at least {each.least:.4f}",
+                f"{each.checks:,.0f}",
+                f"{each.queries:,.0f}",
+            )
+            for each in found
+        ),
+    )
+
+
 def trials(rows: Sequence[dict[str, Any]], judge: bool) -> Sheet:
     """Return the sheet of simulated audits: how often a bound is too high, and how high it is."""
     found = [Audits(**row) for row in rows]
