@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -215,7 +215,12 @@ def test_an_attack_on_attributes_stands_beside_the_others_too():
 
 
 def test_what_the_others_suggest_does_not_hang_on_the_attack():
-    runs = ({}, {"strategy": "published"}, {"mechanism": "idp-noisy"}, {"mechanism": "bdp"})
+    runs: tuple[dict[str, Any], ...] = (
+        {},
+        {"strategy": "published"},
+        {"mechanism": "idp-noisy"},
+        {"mechanism": "bdp"},
+    )
     found = []
     for how in runs:
         judged = sure(audit(DATA, **how).accuracy)
