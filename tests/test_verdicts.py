@@ -344,12 +344,12 @@ def test_the_trace_grows_from_nothing_to_what_was_found():
         verdict = audit(FEW, mechanism=mechanism)
         trace = verdict.to_plain()["trace"]
         assert trace[0] == {"queries": 0, "questions": 0, "rounds": 0, "epsilon_claimed": 0.0,
-                            "records": 0.0, "values": 0.0}  # fmt: skip
+                            "records": 0.0, "values": 0.0, "bits": 0.0}  # fmt: skip
         for name in trace[0]:
             steps = [each[name] for each in trace]
             assert steps == sorted(steps) or (mechanism == "bdp" and name in ("records", "values"))
         last = trace[-1]
-        assert (last["records"], last["values"]) == (1, 1)
+        assert (last["records"], last["values"], last["bits"]) == (1, 1, 1)
         assert last["queries"] == verdict.run.meter.queries
         assert last["epsilon_claimed"] == pytest.approx(verdict.epsilon_claimed)
         assert len(trace) > 10

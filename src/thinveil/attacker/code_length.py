@@ -161,6 +161,9 @@ def column_bits(schema: Schema, found: ColumnFound, within: Span | None = None) 
 
 def count_bits(facts: PublicFacts, found: CountFound) -> float | None:
     """Return the bits of a count: one of 0 to n, or where it is not shown none, some or all."""
+    if found.between is not None and found.count is None:
+        low, high = found.between
+        return math.log2((facts.records + 1) / (high - low + 1))
     if found.count is None and found.exists is None:
         return None
     if facts.claim.counts:
@@ -230,15 +233,27 @@ def code_length(
 
 
 def _of_table(found: TableFound, facts: PublicFacts) -> CodeLength:
-    learned = found.bits is not None
-    if not found.known.any():
+    margins = tuple(_with_bits(each, facts, {}) for each in found.margins)
+    alone = {each.column: each.bits or 0.0 for each in margins}
+    learned = found.bits is not None or any(each.bits is not None for each in found.margins)
+    if not found.known.any() and not any(map(_tells, margins)):
         return CodeLength(found, None, {}, learned)
     bits = table_bits(facts.schema, found) if found.bits is None else found.bits
-    bits += (0.0,) * (len(found.columns) - len(bits))
+    # a column that was not looked for in records yet has the bits that it has by itself
+    bits += tuple(alone.get(column, 0.0) for column in found.columns[len(bits) :])
+    if found.bits is None:
+        pairs = zip(found.columns, bits, strict=True)
+        bits = tuple(max(told, alone.get(column, 0.0)) for column, told in pairs)
     columns = dict(zip(found.columns, bits, strict=True))
     seen = found.columns[: int(found.known.max())]
     unlimited = () if learned else _unlimited(facts, seen)
-    return CodeLength(replace(found, bits=bits), math.fsum(bits), columns, learned, unlimited)
+    found = replace(found, bits=bits, margins=margins)
+    return CodeLength(found, math.fsum(bits), columns, learned, unlimited)
+
+
+def _tells(column: ColumnFound) -> bool:
+    """Tell whether anything is known of a column: a value, or more than that all lie somewhere."""
+    return bool(column.values) or len(column.ranges) > 1
 
 
 def _of_person(

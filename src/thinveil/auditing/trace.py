@@ -8,8 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.findings import Found, TableFound
+from thinveil.attacker.known_bits import known_bits
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.language.queries import About
+from thinveil.language.schema import Schema
 
 _LOOKS: Final = 1.15  # the next look is due after so many times the answers,
 _STEPS: Final = 1 / 40  # or so much further on in the attack's work
@@ -21,6 +23,7 @@ class Look:
     """What was asked and known at some moment of a run.
 
     So many records were rebuilt whole; of values, each together with those before it in its record.
+    Bits are those of `known_bits`: what is known never gets less.
     """
 
     queries: int
@@ -29,6 +32,7 @@ class Look:
     spent: float
     whole: int
     values: int
+    bits: float = 0.0
 
 
 class Tracer:
@@ -38,8 +42,8 @@ class Tracer:
     what had been asked before them.
     """
 
-    def __init__(self, watch: Observer) -> None:
-        self._watch = watch
+    def __init__(self, watch: Observer, schema: Schema) -> None:
+        self._watch, self._schema = watch, schema
         self._before = (0, 0, 0, 0.0)
         self._due = float(_FIRST)
         self._next = _STEPS
@@ -53,14 +57,19 @@ class Tracer:
             self._next = about.done + _STEPS
             found = about.so_far()
             if isinstance(found, TableFound):
-                self._looks.append(Look(*self._before, *sizes(found)))
+                self._looks.append(self._look(found))
         self._before = (meter.queries, meter.questions, meter.rounds, float(meter.spent))
 
     def looks(self, found: Found | None) -> tuple[Look, ...]:
         """Return all looks, from before the first question to the end of the run."""
         if not isinstance(found, TableFound):
             return ()
-        return (Look(0, 0, 0, 0.0, 0, 0), *self._looks, Look(*self._before, *sizes(found)))
+        return (Look(0, 0, 0, 0.0, 0, 0), *self._looks, self._look(found))
+
+    def _look(self, found: TableFound) -> Look:
+        bits = known_bits(self._schema, found).known
+        before = self._looks[-1].bits if self._looks else 0.0
+        return Look(*self._before, *sizes(found), max(bits, before))
 
 
 def sizes(found: TableFound) -> tuple[int, int]:
@@ -69,8 +78,10 @@ def sizes(found: TableFound) -> tuple[int, int]:
     return whole, int(np.dot(found.counts, found.known))
 
 
-def shares(looks: tuple[Look, ...], records: int, columns: int) -> list[dict[str, Any]] | None:
-    """Return looks as plain values, as shares of so many records and columns."""
+def shares(
+    looks: tuple[Look, ...], records: int, columns: int, bits: float | None
+) -> list[dict[str, Any]] | None:
+    """Return looks as plain values, as shares of so many records, columns and bits."""
     if not looks:
         return None
     of = max(records, 1)
@@ -82,6 +93,7 @@ def shares(looks: tuple[Look, ...], records: int, columns: int) -> list[dict[str
             "epsilon_claimed": each.spent,
             "records": min(1.0, each.whole / of),
             "values": min(1.0, each.values / (of * max(columns, 1))),
+            "bits": min(1.0, each.bits / bits) if bits else None,
         }
         for each in looks
     ]

@@ -31,7 +31,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, QueryBatch
 from thinveil.verdicts.judging.scoring import guess, score
 from thinveil.verdicts.names import LINES
-from thinveil.verdicts.results import result_of
+from thinveil.verdicts.results import knowledge_of, result_of
 from thinveil.verdicts.verdict import Verdict
 
 FORMAT: Final = 1
@@ -149,6 +149,7 @@ class Session:
             seconds=ended.seconds,
             seed=seed,
             ours=True,
+            knowledge=knowledge_of(found, facts.schema, truth),
         )
         self._emit(
             "end",

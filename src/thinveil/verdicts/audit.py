@@ -35,7 +35,7 @@ from thinveil.verdicts.canaries import canary_runs
 from thinveil.verdicts.judging.accuracy import accuracy_of
 from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.limits.bounds import Given, bounds_of
-from thinveil.verdicts.results import result_of
+from thinveil.verdicts.results import knowledge_of, result_of
 from thinveil.verdicts.staircase import staircase_of
 from thinveil.verdicts.trials import membership_trials
 from thinveil.verdicts.verdict import Verdict
@@ -145,7 +145,7 @@ def _run(
     """Run the attack that the options ask for, and keep its transcript whatever happens."""
     try:
         attempt: Attempt[Any] = (checks_of if options.check_claim else attempt_on)(target, options)
-        tracer = Tracer(observer)
+        tracer = Tracer(observer, target.facts.schema)
         how = attempt.schedule.describe()
         _log.info("asking under %s, with %s", target.facts.claim.name, how)
         traced = options.attack == "dataset" and not options.check_claim
@@ -302,6 +302,7 @@ def _verdict(
         bounds=bounds,
         network=_network(target, ended),
         accuracy=accuracy,
+        knowledge=knowledge_of(found, facts.schema, truth),
         ours=_ours(target),
     )
 

@@ -79,7 +79,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was rebuilt after so many answers: shares of all records and values."""
+    """What was known after so many answers: shares of all records, values and bits."""
 
     queries: int
     questions: int
@@ -87,6 +87,7 @@ class Moment:
     epsilon_claimed: float
     records: float
     values: float
+    bits: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,10 @@ class Record(Plain):
     `trials_wanted` how many trials were asked for; `possible` what the claim's law says before any
     question is asked; `checks` and `checks_questions` count answers and questions that checked
     the claim, beside the others, and `claim_check` says what they found; `comparison` and `risk`
-    stand beside the run in its report; `records_shown` is there only where somebody asked
-    for records. A field that is not marked as harmless is masked in reports.
+    stand beside the run in its report; `bits_known`, `bits_of_all`, `columns_known` and
+    `columns_begun` are the `Knowledge` of an attack on the whole table; `records_shown` is there
+    only where somebody asked for records. A field that is not marked as harmless is masked in
+    reports.
     """
 
     DERIVED: ClassVar = (
@@ -162,6 +165,10 @@ class Record(Plain):
     checks: Harmless[int] = 0
     checks_questions: Harmless[int] = 0
     claim_check: Harmless[ClaimCheck | None] = None
+    bits_known: Harmless[float | None] = None
+    bits_of_all: Harmless[float | None] = None
+    columns_known: Harmless[tuple[str, ...]] = ()
+    columns_begun: Harmless[tuple[str, ...]] = ()
 
     @property
     def answers_a_question(self) -> float:
@@ -220,6 +227,13 @@ class Record(Plain):
         return check is not None and (check.alone or bool(check.broken))
 
     @property
+    def bits_share(self) -> float | None:
+        """The share of all bits that is known; of a run that knows all, 1."""
+        if self.bits_known is None or not self.bits_of_all:
+            return None
+        return min(1.0, self.bits_known / self.bits_of_all)
+
+    @property
     def settled(self) -> int:
         """Of how many people, columns or counts the attack said what it was after."""
         return sum(map(self.is_settled, self.entries))
@@ -228,7 +242,7 @@ class Record(Plain):
     def is_nothing(self) -> bool:
         """Whether nothing at all was settled, not even in part."""
         if self.attack == "dataset":
-            return not self.values_rebuilt
+            return not self.values_rebuilt and not self.columns_begun
         said = (
             each.present is not None or each.unique is not None or each.values
             for each in self.people
@@ -240,7 +254,8 @@ class Record(Plain):
         if isinstance(entry, ColumnResult):
             return bool(entry.values)
         if isinstance(entry, CountResult):
-            return entry.count is not None or entry.exists is not None
+            known = (entry.count, entry.exists, entry.between)
+            return any(each is not None for each in known)
         if self.distinct_only:
             return self.present or entry.present is not None or bool(entry.values)
         said = {"membership": entry.present, "uniqueness": entry.unique}

@@ -17,6 +17,7 @@ from thinveil.attacker.findings import (
     PersonFound,
     TableFound,
 )  # fmt: skip
+from thinveil.attacker.known_bits import known_bits, whole_bits
 from thinveil.attacker.terms import Values
 from thinveil.auditing.options import Options
 from thinveil.curator.tables.dataset import Dataset
@@ -59,6 +60,7 @@ class CountResult:
     judged: Annotated[bool | None, Mark("correct")]
     bits: float | None
     exists: Annotated[bool | None, OMIT] = None
+    between: Annotated[tuple[int, int] | None, OMIT] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,47 @@ Result = tuple[ColumnResult, ...] | tuple[PersonResult, ...] | CountResult | Non
 """What an attack other than on the whole data set found."""
 
 
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """How much of a table is known when a run ends, right or wrong.
+
+    Args:
+        bits: The bits known, by `known_bits`.
+        of_all: The bits of the true table; where it is not at hand, the most that a table can
+            have which fits what is known, and None where that has no bound.
+        columns: The names of columns of which every value is known with its count (or, where
+            counts are not shown, of which every value that occurs is), not whose it is.
+        begun: Those of which something is known.
+    """
+
+    bits: float
+    of_all: float | None
+    columns: tuple[str, ...]
+    begun: tuple[str, ...]
+
+
+def knowledge_of(found: Found | None, schema: Schema, truth: Dataset | None) -> Knowledge | None:
+    """Return how much of a table is known; None for other attacks."""
+    if not isinstance(found, TableFound):
+        return None
+    known = known_bits(schema, found)
+    of_all = known.most
+    if truth is not None:
+        of_all = whole_bits(schema, found, coarse(truth.codes[:, found.columns], found.widths))
+    whole = {column for at, column in enumerate(found.columns) if (found.known > at).all()}
+    begun = {column for at, column in enumerate(found.columns) if (found.known > at).any()}
+    for each in found.margins:
+        counted = sum(count for _, count in each.values) == int(found.counts.sum())
+        if each.values and (not each.partial if each.distinct else counted):
+            whole.add(each.column)
+        if each.values or len(each.ranges) > 1:
+            begun.add(each.column)
+    columns, some = (
+        tuple(schema[each].name for each in sorted(names)) for names in (whole, begun | whole)
+    )
+    return Knowledge(known.known, of_all, columns, some)
+
+
 def result_of(
     found: Found | None, options: Options, facts: PublicFacts, truth: Dataset | None
 ) -> Result:
@@ -99,7 +142,8 @@ def result_of(
     if isinstance(found, CountFound):
         right = is_right(found, truth, options, facts)
         exists = None if facts.claim.counts else found.exists
-        return CountResult(dict(options.people[0]), found.count, right, found.bits, exists)
+        box = dict(options.people[0])
+        return CountResult(box, found.count, right, found.bits, exists, found.between)
     if not isinstance(found, PeopleFound):
         return None
     people = []
@@ -131,11 +175,15 @@ def is_right(
     found: CountFound, truth: Dataset | None, options: Options, facts: PublicFacts
 ) -> bool | None:
     """Tell whether a count, or what is known instead of one, is right."""
-    if truth is None or (found.count is None and found.exists is None):
+    if truth is None:
         return None
     true = int(inside_box(truth, options.box_of(facts)).sum())
     if found.count is not None:
         return found.count == true
+    if found.between is not None:
+        return found.between[0] <= true <= found.between[1]
+    if found.exists is None:
+        return None
     return found.exists is (true > 0)
 
 

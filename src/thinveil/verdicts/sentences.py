@@ -13,7 +13,7 @@ from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.power import power
 from thinveil.language.laws import Cauchy, Laplace
 from thinveil.verdicts import said_of_trials
-from thinveil.verdicts.phrases import many, short, spelled, upper
+from thinveil.verdicts.phrases import many, percent, short, spelled, upper
 
 if TYPE_CHECKING:  # these say their sentences by this module
     from thinveil.verdicts.comparing.outcomes import Comparison, Line
@@ -144,8 +144,41 @@ def _learned(run: Record) -> str:
     return NOTHING
 
 
+def known_besides(run: Record) -> str:
+    """Say what is known of columns, of an average record, and in bits; nothing where none is.
+
+    Whoever reads how many records were rebuilt must not take the rest for unknown.
+    """
+    known, begun, of = run.columns_known, run.columns_begun, len(run.attributes)
+    parts = []
+    if known:
+        which = "all " if len(known) == of > 1 else ""
+        how = "" if run.distinct_only else " and how often each occurs"
+        parts.append(f"every value of {which}{many(len(known), 'column')}{how} (not whose)")
+    if some := len(begun) - len(known):
+        more = "more column" if known else "column"
+        parts.append(f"something of {many(some, more)}")
+    values = (run.values_rebuilt or 0) / max(run.records, 1)
+    if values and not run.distinct_only:
+        parts.append(f"{short(values)} of {many(of, 'attribute')} of an average record together")
+    share = run.bits_share
+    if share is not None and (run.bits_known or 0) > 0:
+        least = "" if run.score is not None else "at least "
+        parts.append(f"{least}{percent(share)} of all bits")
+    elif run.bits_known:
+        parts.append(f"{short(run.bits_known)} bits")
+    return ", ".join(parts)
+
+
 def _rebuilt(run: Record, whole: int) -> str:
     """Say how much of the table stands; of different records, where counts cannot be known."""
+    besides = known_besides(run) if run.ended != "complete" else ""
+    if not besides or (run.score is not None and run.score.exact):
+        return _recovered(run, whole)
+    return f"learned {besides}, and {_recovered(run, whole)}"
+
+
+def _recovered(run: Record, whole: int) -> str:
     score, distinct = run.score, run.distinct_only
     if score is None:
         if distinct:
@@ -164,6 +197,9 @@ def _rebuilt(run: Record, whole: int) -> str:
 
 
 def _counted(found: CountResult) -> str:
+    if found.between is not None and found.count is None:
+        low, high = found.between
+        return f"between {low:,} and {high:,} records match"
     if found.count is None:
         return "there is a record that matches," if found.exists else "no record matches"
     return f"{many(found.count, 'record')} {'matches' if found.count == 1 else 'match'}"
@@ -213,6 +249,8 @@ def _kind_learned(run: Record) -> str:
     if run.count is not None:
         known = run.count.count is not None
         what = "how many records match" if known else "whether any record matches"
+        if run.count.between is not None and not known:
+            what = "about how many records match"
         return f"{what} what was asked"
     if run.attack == "attribute":
         return _kind_of_attributes(run.people)

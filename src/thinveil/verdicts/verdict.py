@@ -33,7 +33,7 @@ from thinveil.verdicts.membership import Trial
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.phrases import plain
 from thinveil.verdicts.record import FORMAT, Channel, Made, Moment, Network, Record
-from thinveil.verdicts.results import Example, Result, examples
+from thinveil.verdicts.results import Example, Knowledge, Result, examples
 from thinveil.verdicts.staircase import Staircase
 from thinveil.verdicts.typed import from_json, to_json
 
@@ -75,6 +75,7 @@ class Verdict:
         provenance: Versions, the command, and a hash of what was asked and answered.
         derived: Whether steps and lists of categories were taken from the table itself.
         ours: Whether the target is a curator of ours, with a mechanism of ours.
+        knowledge: How much of the table is known, of an attack on the whole of it.
     """
 
     options: Options
@@ -97,6 +98,7 @@ class Verdict:
     derived: bool = False
     canaries: Canaries | None = None
     ours: bool = False
+    knowledge: Knowledge | None = None
 
     @property
     def exit_code(self) -> int:
@@ -314,9 +316,19 @@ class Verdict:
             return dict.fromkeys(("records_rebuilt", "values_rebuilt", "trace"))
         whole, values = sizes(found)
         records = int(found.counts.sum()) if found.distinct else self.facts.records
-        looks = shares(self.looks, records, len(found.columns))
+        known = self.knowledge
+        all_bits = None if known is None else known.of_all
+        looks = shares(self.looks, records, len(found.columns), all_bits)
         trace = None if looks is None else tuple(Moment(**each) for each in looks)
-        return {"records_rebuilt": whole, "values_rebuilt": values, "trace": trace}
+        told = {"records_rebuilt": whole, "values_rebuilt": values, "trace": trace}
+        if known is None:
+            return told
+        return told | {
+            "bits_known": known.bits,
+            "bits_of_all": all_bits,
+            "columns_known": known.columns,
+            "columns_begun": known.begun,
+        }
 
     def examples(self, truth: Dataset | None) -> tuple[Example, ...] | None:
         """Return some records of a reconstructed table beside the true ones."""

@@ -115,6 +115,13 @@ def _headline(run: Record, found: Accuracy) -> str:
     better = sum(map(_is_beyond, attributes))
     where = "among those asked about" if run.attack in TARGETED else "in this table"
     if better == 0 and whole.share <= guess:
+        columns = [each.column for each in attributes if each.column is not None]
+        known = sum(one.share > (one.nothing_share or 0.0) for one in columns)
+        if known:
+            of = f"{known} of {many(len(attributes), 'column')}"
+            return f"More values of {of} {where} than guessing gets, and not whose; {against}"
+        if run.ended not in ("complete", "undecided"):
+            return f"The run ended before more was right than guessing gets {where}"
         return f"Nothing was recovered beyond what guessing gets {where}"
     if better == 0:
         return against

@@ -14,21 +14,29 @@ from thinveil.verdicts.typed import to_json
 
 _MOST_BARS: Final = 30
 _MOST_ROWS: Final = 200
+_BITS: Final = (
+    "Every answer rules tables out. Bits count how many, of all that the public facts allow: 0 % "
+    "before the first answer, 100 % once one table is left. Columns that are known by themselves "
+    "count, long before any record does."
+)
 _COMMON: Final = 1.0
 """A loss that is common for a whole release."""
 
 
 def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
-    """Draw the shares of records and values rebuilt, and the claimed loss, against questions."""
+    """Draw the shares of bits, records and values known, and the claimed loss, against answers."""
     first, last = trace[0], trace[-1]
-    claims = run.epsilon_claimed is not None
+    claims, counted = run.epsilon_claimed is not None, last.bits is not None
     single = len(trace) == 1
+    axis = pictures.share_axis("share known")
     lines = [
-        _line("values", "orange", [6, 3], pictures.share_axis("share rebuilt"), point=single),
-        _line("records", "red", [], pictures.share_axis("share rebuilt"), point=single),
+        _line("values", "orange", [6, 3], axis, point=single),
+        _line("records", "red", [], axis, point=single),
+        *([_line("bits", "ink", [], axis, point=single, strokeWidth=4)] if counted else []),
     ]
     spec: Spec = {"height": 300, "data": {"values": to_json(trace)}, "layer": lines}
     keys = [
+        *([Key("line", "ink", "bits known, of all bits of the table")] if counted else []),
         Key("line", "red", "whole records rebuilt"),
         Key("dash", "orange", "single values rebuilt"),
     ]
@@ -44,33 +52,35 @@ def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
         spec["resolve"] = {"scale": {"y": "independent"}}
         keys.append(Key("dots", "blue", f"claimed loss, on the right axis from 0 to {top:g}"))
     table = Table(
-        "Shares rebuilt after so many answers",
-        ("Answers", "Records", "Values", *(["Claimed loss"] if claims else [])),
+        "Shares known after so many answers",
+        ("Answers", "Bits", "Records", "Values", *(["Claimed loss"] if claims else [])),
         [
             (
                 amount(each.queries),
+                percent(each.bits),
                 percent(each.records),
                 percent(each.values),
                 *([loss(each.epsilon_claimed)] if claims else []),
             )
             for each in _thinned(trace)
         ],
-        frozenset({0, 1, 2, 3}),
+        frozenset({0, 1, 2, 3, 4}),
     )
-    title = f"{percent(last.records)} of records rebuilt after {many(last.queries, 'answer')}"
+    share = f"{percent(last.records)} of records rebuilt"
+    known = f"{percent(last.bits)} of all bits known, {share}," if counted else share
+    title = f"{known} after {many(last.queries, 'answer')}"
     if run.precision:
         title += f", {PRECISE}"
     judged = "the true table was not at hand to check it"
     if run.accuracy or run.score is not None:
         judged = "how much is right stands with the verdict"
     explained = (
-        "The more questions are answered, the more of the table stands: a record counts once all "
-        "its attributes are known together. This counts what was rebuilt, right or wrong; "
-        f"{judged}."
-        if last.values
+        f"{_BITS} A record counts once all its attributes are known together. This counts what "
+        f"was rebuilt, right or wrong; {judged}."
+        if not run.is_nothing
         else "No value was settled; the verdict says what would have been seen."
         if run.ended == "undecided"
-        else "No value was settled before the run ended."
+        else "No value was settled before the run ended: more answers settle some."
     )
     if claims:
         title += f", at a claimed loss of {loss(spent)}"
@@ -78,7 +88,9 @@ def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
             "; it hardly moves." if spent < 0.01 else "."
         )
     label = (
-        f"Over {many(last.queries, 'answer')}, records rebuilt rise from "
+        f"Over {many(last.queries, 'answer')}, "
+        + (f"bits known rise to {percent(last.bits)}, " if counted else "")
+        + f"records rebuilt rise from "
         f"{percent(first.records)} to {percent(last.records)}, and values from "
         f"{percent(first.values)} to {percent(last.values)}"
         + (f"; the claimed loss ends at {loss(spent)} on an axis to {top:g}." if claims else ".")
@@ -92,9 +104,9 @@ def _line(field: str, colour: str, dash: list[int], y: dict[str, Any], **mark: A
         "mark": {
             "type": "line",
             "color": f"var(--{colour})",
-            "strokeWidth": 2.5,
             "strokeDash": dash,
             "interpolate": "step-after",
+            "strokeWidth": 2.5,
             **mark,
         },
         "encoding": {

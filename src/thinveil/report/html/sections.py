@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from thinveil.report.charts.pictures import Named, Table
 from thinveil.report.html import prose
@@ -12,11 +12,14 @@ from thinveil.report.html.masking import View
 from thinveil.verdicts import sentences
 from thinveil.verdicts.judging.claim_check import LOOKED_AT
 from thinveil.verdicts.judging.possible import up
-from thinveil.verdicts.phrases import amount, between, loss, many, short, spelled, sureness
+from thinveil.verdicts.phrases import amount, between, loss, many, percent, short, spelled, sureness
 from thinveil.verdicts.record import Record
 from thinveil.verdicts.results import ColumnResult, CountResult, Example, PersonResult
 from thinveil.verdicts.said_of_trials import canaries_explained, canaries_headline
 from thinveil.verdicts.sentences import GUESSES_MASKED, MASK, TARGETED
+
+_LEAKS: Final = 0.01
+"""The share of all bits from which on something has leaked that is worth a sentence."""
 
 
 def section(name: str, title: str, *content: object) -> Html:
@@ -97,6 +100,8 @@ def _found(each: ColumnResult | CountResult | PersonResult) -> str:
         values[each.column] = each.values
     elif isinstance(each, CountResult):
         parts += [] if each.count is None else [many(each.count, "record")]
+        if each.between is not None and each.count is None:
+            parts.append(f"between {each.between[0]:,} and {each.between[1]:,} records")
     else:
         values |= each.values or {}
         parts += each.said()
@@ -251,6 +256,7 @@ def _on_shares(view: View) -> list[str]:
 def what_would_change(view: View) -> Html:
     """Say what would have to be different for another verdict."""
     ended, claim = view.run.ended, view.run.claim
+    limit = f"A limit on how many answers are given. {_under_a_limit(view.run)}"
     if ended == "undecided":
         lines = [
             "A larger loss for each answer, or more answers to one question: differential privacy "
@@ -262,12 +268,12 @@ def what_would_change(view: View) -> Html:
         lines = [
             "Noise drawn on a grid that does not depend on the data, by integers alone, or by a "
             "library that does so. A smaller claimed loss would not help.",
-            "A limit on how many answers are given.",
+            limit,
         ]
     elif not claim.leaks:
         lines = [
             "A smaller privacy loss for each answer, and so larger noise.",
-            "A limit on how many answers are given.",
+            limit,
         ]
         if not claim.protected:
             lines = ["Noise that does not depend on the data: differential privacy.", lines[1]]
@@ -276,13 +282,25 @@ def what_would_change(view: View) -> Html:
             "Noise whose size does not depend on the table (differential privacy at the same "
             "loss). A smaller claimed loss under this mechanism would not help: it makes all noise "
             "larger, and where the noise is, or how large beside other noise, still shows.",
-            "A limit on the number of answers far below what was asked here; refusing questions "
-            "that people may choose freely.",
+            f"{limit} Refusing questions that people may choose freely goes further.",
             f"An error in this audit: {_repeated(view.run)}.",
         ]
     if ended not in ("complete", "undecided"):
         lines.insert(0, f"More answers: this run ended early ({view.run.reason or ended}).")
     return bullets(lines)
+
+
+def _under_a_limit(run: Record) -> str:
+    """Say what still leaks under a limit on answers, by this run where it shows it."""
+    shown = [each for each in run.trace or () if (each.bits or 0.0) >= _LEAKS]
+    if not shown or shown[0].queries >= run.queries:
+        return "By itself it is no protection: a column with few values takes few answers."
+    first = shown[0]
+    return (
+        f"By itself it is no protection: of this table, {percent(first.bits)} of all bits were "
+        f"known after {many(first.queries, 'answer')} of {run.queries:,}, and an attack that knows "
+        "of a limit asks first what pays most."
+    )
 
 
 def limits(view: View) -> Html:

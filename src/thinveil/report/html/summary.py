@@ -89,6 +89,8 @@ def recovered(view: View) -> Figure:
     """Return what share was recovered, and what guessing gets; never one without the other."""
     run = view.run
     precise = f", {PRECISE}" if run.precision else ""
+    if run.attack == "dataset" and run.ended != "complete" and not run.is_nothing:
+        return _known(view, precise)
     if run.accuracy:
         return _judged(view, run.accuracy, precise)
     if run.score is not None:
@@ -103,6 +105,25 @@ def recovered(view: View) -> Figure:
     said = "right" if found.right == found.checked else "wrong"
     several = f"{found.right:,} of {found.checked:,}"
     return Figure(said if view.is_one else several, f"{UNSHARED}, so values have no share")
+
+
+def _known(view: View, precise: str) -> Figure:
+    """Return the share of all bits that a run knew when it ended, and the records among them."""
+    run, judged = view.run, view.run.accuracy
+    records = f"{many(run.records_rebuilt or 0, 'record')} rebuilt"
+    baseline = ""
+    if judged is not None:
+        of = f"{judged.whole.right:,} of {judged.whole.of:,} {sentences.unit_of(run, 'records')}"
+        records = f"{of} are right{precise}"
+        guess, told = percent(judged.whole.nothing_share), percent(judged.whole.marginals_share)
+        baseline = f"Of records, asking nothing: {guess}; knowing every histogram: {told}"
+    besides = sentences.known_besides(run)
+    if run.bits_share is None:
+        return Figure("part", f"{besides}; {records}", baseline)
+    least = "" if run.score is not None else "at least "
+    besides = besides.rpartition(", ")[0]  # the share stands above
+    said = "; ".join(filter(None, ("of all bits", besides, records)))
+    return Figure(f"{least}{percent(run.bits_share)}", said, baseline)
 
 
 def _of_trials(trial: Trial) -> Figure:
@@ -177,15 +198,17 @@ def tone(view: View) -> str:
         accused = run.claim_check.broken and not run.claim_check.misread
         return "broken" if accused else "calm" if run.ended == "complete" else "open"
     if run.ended == "undecided":
-        return "part" if score and score.recovered else "calm"
+        return "part" if (score and score.recovered) or not run.is_nothing else "calm"
     if run.accuracy:
         whole = run.accuracy.whole
         # Where guesses are masked, the colour must not tell them either; and whoever knows a
         # histogram has the column by definition.
         guess = (whole.nothing_share or 0.0) if run.attack == "column" else whole.guess
         beyond, every = whole.share > guess, whole.share == 1
+        beyond = beyond or (run.attack == "dataset" and bool(run.columns_begun))
     elif score is not None:
-        beyond, every = score.recovered > score.guessed, score.exact
+        beyond = score.recovered > score.guessed or bool(run.columns_begun)
+        every = score.exact
     elif run.attack in (*sentences.TARGETED, "column") and view.result:
         beyond = view.result.settled > 0
         every = run.ended == "complete" and view.result.right == view.result.checked

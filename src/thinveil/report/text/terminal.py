@@ -19,8 +19,8 @@ from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.limits.bounds import Bounds
 from thinveil.verdicts.limits.shortest_code import CODES
 from thinveil.verdicts.membership import Trial
-from thinveil.verdicts.phrases import many, mean, short, spelled, sureness
-from thinveil.verdicts.results import ColumnResult, PersonResult, ValueFound
+from thinveil.verdicts.phrases import many, mean, percent, short, spelled, sureness
+from thinveil.verdicts.results import ColumnResult, CountResult, PersonResult, ValueFound
 from thinveil.verdicts.said_of_trials import canaries_explained
 from thinveil.verdicts.sentences import given_away
 from thinveil.verdicts.verdict import Verdict
@@ -252,7 +252,7 @@ def _bits(verdict: Verdict) -> list[tuple[str, str]]:
     bits, bounds, meter = verdict.bits, verdict.bounds, verdict.run.meter
     if bits is None:
         return []
-    rows = [("bits found", f"{short(bits)}, {verdict.bits_basis}")]
+    rows = [("bits found", f"{short(bits)}, {verdict.bits_basis}"), *_known(verdict)]
     cost = verdict.questions_per_bit
     if cost is not None:
         what = "questions" if meter.queries == meter.questions else "answers"
@@ -264,6 +264,17 @@ def _bits(verdict: Verdict) -> list[tuple[str, str]]:
     elif bounds is not None and bounds.packed_left_out:
         rows.append(("true table packed by xz", f"left out: {bounds.packed_left_out}"))
     return rows
+
+
+def _known(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say what share of all bits is known when a run has ended early."""
+    known = verdict.knowledge
+    if known is None or not known.of_all or verdict.run.ending == "complete":
+        return []
+    share = percent(min(1.0, known.bits / known.of_all))
+    least = "" if verdict.score is not None else "at least "
+    of = f"{short(known.bits)} of {short(known.of_all)}, by even chances"
+    return [("known of all bits", f"{least}{share} ({of})")]
 
 
 def _fewest(bounds: Bounds | None) -> list[tuple[str, str]]:
@@ -333,9 +344,16 @@ def _attributes(verdict: Verdict, *, wide: bool) -> Table:
 def _result(verdict: Verdict) -> list[RenderableType]:
     run = verdict.record()
     if run.count is not None:
-        some = run.count.count is None and run.count.exists
-        return [Text(f"records that match: {'at least one' if some else run.count.count}")]
+        return [Text(f"records that match: {_matching(run.count)}")]
     return [_column(each) for each in run.columns] + ([_people(run.people)] if run.people else [])
+
+
+def _matching(found: CountResult) -> str:
+    if found.count is not None:
+        return f"{found.count:,}"
+    if found.between is not None:
+        return f"between {found.between[0]:,} and {found.between[1]:,}"
+    return {True: "at least one", False: "none", None: "not known"}[found.exists]
 
 
 def _column(found: ColumnResult) -> RenderableType:

@@ -40,9 +40,10 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
         possible = _named(keys, keys, column, once, np.full(len(rows), values[0]))
         right = most = int(np.count_nonzero(possible == column))
         if not known:
-            some, right = found.known > place, 0
-            if some.any():
-                usual = most_common(found.codes[some, place], found.counts[some])
+            seen, often_seen = _seen(found, place)
+            right = 0
+            if len(seen):
+                usual = most_common(seen, often_seen)
                 among = my_keys - _key(mine[:, place], place)
                 otherwise = np.full(len(rows), usual)
                 named = _named(keys, among, mine[:, place], counts, otherwise)
@@ -66,6 +67,17 @@ def _apart(order: Codes, place: int) -> tuple[int, list[int]]:
     """Return where a column stands in another order, and where all others do."""
     at = order.tolist().index(place)
     return at, [each for each in range(len(order)) if each != at]
+
+
+def _seen(found: TableFound, place: int) -> tuple[Codes, Codes]:
+    """Return the values found of a column, and how often: those of records, or by itself more."""
+    some = found.known > place
+    values, counts = found.codes[some, place], found.counts[some]
+    for each in found.margins:
+        alone = np.array(each.values, np.int64).reshape(-1, 2)
+        if each.column == found.columns[place] and alone[:, 1].sum() > counts.sum():
+            return alone[:, 0], alone[:, 1]
+    return values, counts
 
 
 def _named(wanted: Words, keys: Words, values: Codes, counts: Codes, otherwise: Codes) -> Codes:

@@ -53,6 +53,7 @@ def score(found: TableFound, truth: Dataset) -> Score:
     true = coarse(truth.codes[:, found.columns], found.widths)
     even = coarse(evenly(truth.schema, truth.records)[:, found.columns], found.widths)
     actual, blind = counted(true, distinct), counted(even, distinct)
+    margins = {each.column: each for each in found.margins}
     complete = found.known == len(found.columns)
     recovered = overlap(*actual, found.codes[complete], found.counts[complete])
     attributes = []
@@ -63,6 +64,9 @@ def score(found: TableFound, truth: Dataset) -> Score:
             for table in (actual, (found.codes[known], found.counts[known]), blind)
         )
         right, guessed = overlap(*values, *mine), named_right(values, named, distinct)
+        if column in margins:  # a column is as right as its margin, whosever its values are
+            alone = np.array(margins[column].values, np.int64).reshape(-1, 2)
+            right = max(right, overlap(*values, alone[:, :1], alone[:, 1]))
         name, of = truth.schema[column].name, int(values[1].sum())
         attributes.append(AttributeScore(name, right, guessed, of))
     records = int(actual[1].sum())
