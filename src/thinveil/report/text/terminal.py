@@ -11,11 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from thinveil.errors import EXIT_EARLY
+from thinveil.report.text import claim_seen
 from thinveil.report.text.reproduced import plain_table
 from thinveil.verdicts.canaries import Canaries
-from thinveil.verdicts.judging.claim_check import LOOKED_AT, ClaimCheck
-from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.limits.bounds import Bounds
 from thinveil.verdicts.limits.shortest_code import CODES
 from thinveil.verdicts.membership import Trial
@@ -38,7 +36,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(Text(verdict.possible.sentence()))
     check = verdict.claim_check
     if check is not None and verdict.record().only_claim:
-        _show_claim(console, verdict, check)
+        claim_seen.show(console, verdict, check, _figures(verdict, bare=True))
         return
     console.print(_figures(verdict))
     if verdict.score is not None:
@@ -66,21 +64,6 @@ def _further(verdict: Verdict) -> list[RenderableType]:
     return trials + ([] if verdict.canaries is None else [_canaries(verdict.canaries)])
 
 
-def _show_claim(console: Console, verdict: Verdict, check: ClaimCheck) -> None:
-    """Print what was seen of a claim, and nothing of what the answers seem to say."""
-    console.print(_figures(verdict, bare=True))
-    if check.broken:
-        table = plain_table("what was looked at", "what came", "chance", title="Evidence")
-        for each in check.broken:
-            table.add_row(LOOKED_AT[each.kind], Text(each.said), f"at most {up(each.chance)}")
-        for column in table.columns:
-            column.justify = "left"
-        console.print(table)
-    style = "yellow" if check.misread or verdict.exit_code == EXIT_EARLY else "red"
-    style = style if check.broken or verdict.exit_code else "green"
-    console.print(Panel(Text(verdict.sentence()), title="Verdict", border_style=style))
-
-
 def _figures(verdict: Verdict, bare: bool = False) -> Table:
     """Return the figures of a run; bare, without those that rest on what answers say."""
     meter, facts = verdict.run.meter, verdict.facts
@@ -94,7 +77,7 @@ def _figures(verdict: Verdict, bare: bool = False) -> Table:
         ("claimed loss", "nothing is claimed" if claimed is None else spelled(claimed) + delta),
         ("budget", verdict.options.schedule(facts.claim).describe()),
         *([] if verdict.options.check_claim else _asked(verdict)),
-        *_checks(verdict),
+        *claim_seen.checks(verdict),
         *([] if bare else [*_accuracy(verdict), *_doubles(verdict)]),
         *([] if bare else [*_errors(verdict), *_bits(verdict)]),
         ("seconds", f"{verdict.seconds:.2f}"),
@@ -128,17 +111,6 @@ def _attack(verdict: Verdict) -> str:
         return "none: the claim is checked"
     strategy = "by likelihood" if verdict.options.trials_only else verdict.strategy
     return f"{verdict.options.attack}, {strategy}"
-
-
-def _checks(verdict: Verdict) -> list[tuple[str, str]]:
-    """Say how many answers checked the claim, beside those of the attack."""
-    meter, check = verdict.run.meter, verdict.claim_check
-    if check is None or (check.broken and not meter.checks):
-        unchecked = check is None and not verdict.ours and not verdict.options.trials_only
-        return [("checks of the claim", "none (--checks on makes some)")] if unchecked else []
-    asked = f"{many(meter.checks, 'answer')} in {many(meter.check_rounds, 'round')}"
-    seen = f"; {check.watched:,} of the attack held against the law" if check.watched else ""
-    return [("checks of the claim", f"{asked}{seen}")]
 
 
 def _accuracy(verdict: Verdict) -> list[tuple[str, str]]:
