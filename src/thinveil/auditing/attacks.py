@@ -40,13 +40,16 @@ def attack_on(
     Raises:
         UsageError: Something asked for does not fit the schema.
     """
-    care = care_for(options, facts)
-    if not checks:
-        return _unwatched(options, facts, ulps, care)
-    plan = plan_of(options, facts)
-    care = replace(care, error=care.error - plan.alarm)
-    attack = _unwatched(options, facts, ulps, care)
-    return watched(attack, facts, Checked(plan.alarm), plan)
+    try:
+        care = care_for(options, facts)
+        if not checks:
+            return _unwatched(options, facts, ulps, care)
+        plan = plan_of(options, facts)
+        care = replace(care, error=care.error - plan.alarm)
+        attack = _unwatched(options, facts, ulps, care)
+        return watched(attack, facts, Checked(plan.alarm), plan)
+    except SchemaError as error:
+        raise UsageError(str(error)) from None
 
 
 def checks_on(options: Options, facts: PublicFacts) -> Attack[None]:
@@ -91,14 +94,11 @@ def _unwatched(options: Options, facts: PublicFacts, ulps: int, care: Care) -> A
     def by_noise() -> Attack[Found]:
         return else_by_bits(facts, attack(facts), attack, options.test in (None, SEQUENTIAL))
 
-    try:
-        clean = _as_doubles_show_it(options, facts)
-        if clean is None:
-            return by_noise()
-        attack(clean).close()  # what does not fit is said now, not after the first question
-        return by_doubles(facts, care, attack, by_noise, Looked(ulps=ulps))
-    except SchemaError as error:
-        raise UsageError(str(error)) from None
+    clean = _as_doubles_show_it(options, facts)
+    if clean is None:
+        return by_noise()
+    attack(clean).close()  # what does not fit is said now, not after the first question
+    return by_doubles(facts, care, attack, by_noise, Looked(ulps=ulps))
 
 
 def care_for(options: Options, facts: PublicFacts) -> Care:
