@@ -307,7 +307,7 @@ def test_what_guessing_gets_of_few_people_is_masked():
             shares = [found["records"]]
             shares += [each["inferred"] for each in found["attributes"]]
             for each in shares:
-                each |= {"nothing": right, "marginals": right}
+                each |= {"nothing": right, "marginals": right, "others": right}
             pages.add(page(run))
         assert len(pages) == 1  # whether guesses are right shows nowhere, not even as a colour
     one = re.search(
