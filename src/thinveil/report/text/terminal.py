@@ -276,9 +276,10 @@ def _at_best(bounds: Bounds | None, cost: float) -> str:
 
 def _attributes(verdict: Verdict, *, wide: bool) -> Table:
     assert verdict.score is not None
-    cost = ("questions", "bits") if wide else ()
+    cost = ("asked", "bits") if wide else ()
     table = plain_table("attribute", *cost, "column", "guess", "person", "guess", "mode", "others")
     table.box, table.pad_edge = box.SIMPLE_HEAD, False
+    table.collapse_padding = True  # nine columns fit a terminal of eighty
     column = (
         "column: share of its different values that are named, less values named wrongly"
         if verdict.score.distinct
