@@ -101,7 +101,7 @@ def test_an_answer_that_may_have_been_misread_accuses_nobody(ours):
     assert ("The curator is ours" in said) is ours
     assert ("this run cannot tell" in said) is not ours
     assert verdict.claim_check is not None
-    assert verdict.claim_check.misread
+    assert verdict.claim_check.doubtful
     assert 'class="tone-broken"' not in page(verdict.record())
 
 
@@ -119,6 +119,16 @@ def test_what_was_checked_is_said_where_it_passed():
     assert alone is not None
     assert alone.sentence().startswith("The target did what it claims, as far as was checked: ")
     assert ClaimCheck.of(Meter(3), (), alone=False, **how) is None
+
+
+def test_evidence_that_comes_by_chance_accuses_nobody():
+    """With --error 0.2, one honest target in forty may look like this."""
+    fit = Evidence("fit", "The noise is too wide.", 0.02, "nothing")
+    for more, accused in (((), False), ((replace(fit, chance=1e-9),), True)):
+        found = ClaimCheck.of(Meter(3), (fit, *more), alone=False, ours=False, accusing=0.001)
+        assert found is not None
+        assert (BROKEN in found.sentence()) is accused
+        assert ("This may be chance" in found.sentence()) is not accused
 
 
 def test_evidence_of_checks_is_kept_as_it_is():

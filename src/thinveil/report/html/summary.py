@@ -195,7 +195,7 @@ def tone(view: View) -> str:
     """
     run, score, trial = view.run, view.run.score, view.run.membership
     if run.claim_check is not None and run.only_claim:
-        accused = run.claim_check.broken and not run.claim_check.misread
+        accused = run.claim_check.broken and not run.claim_check.doubtful
         return "broken" if accused else "calm" if run.ended == "complete" else "open"
     if run.ended == "undecided":
         return "part" if (score and score.recovered) or not run.is_nothing else "calm"

@@ -19,7 +19,7 @@ def show(console: Console, verdict: Verdict, check: ClaimCheck, figures: Rendera
     console.print(figures)
     if check.broken:
         console.print(_evidence(check))
-    style = "yellow" if check.misread or verdict.exit_code == EXIT_EARLY else "red"
+    style = "yellow" if check.doubtful or verdict.exit_code == EXIT_EARLY else "red"
     style = style if check.broken or verdict.exit_code else "green"
     console.print(Panel(Text(verdict.sentence()), title="Verdict", border_style=style))
 

@@ -52,10 +52,10 @@ class ClaimCheck:
         passed: What was found as claimed, a phrase each.
         power: Sentences that say which lies would have been seen.
         broken: What was found otherwise.
-        accusing: So large may the chance of a misread answer be where a target is called broken.
+        accusing: So large may the chance of evidence be where a target is called broken.
     """
 
-    DERIVED: ClassVar = ("misread", "sentence")
+    DERIVED: ClassVar = ("doubtful", "sentence")
 
     alone: bool
     answers: int
@@ -87,23 +87,20 @@ class ClaimCheck:
         return ClaimCheck(alone, answers, ours, *seen, accusing)
 
     @property
-    def misread(self) -> bool:
-        """Whether an answer may have been misread, so that the target is not accused.
+    def doubtful(self) -> bool:
+        """Whether what came may be chance, or a misread answer, so that nobody is accused.
 
-        A curator of ours does what it claims; and a contradiction accuses nobody where the run
-        allowed for misread answers more often than statements of a verdict may be wrong.
+        A curator of ours does what it claims; and evidence that comes by itself more often than
+        statements of a verdict may be wrong accuses nobody.
         """
         if not self.broken:
             return False
-        doubtful = (
-            each.kind in RESTS_ON_READING and each.chance > self.accusing for each in self.broken
-        )
-        return self.ours or all(doubtful)
+        return self.ours or all(each.chance > self.accusing for each in self.broken)
 
     def sentence(self) -> str:
         """Say what came of it: all that may be said where the claim is broken."""
-        if self.misread:
-            return self._misread()
+        if self.doubtful:
+            return self._doubtful()
         if not self.broken:
             return self._kept()
         said = (f"{each.said} {_likely(each.chance)}" for each in self.broken)
@@ -111,17 +108,18 @@ class ClaimCheck:
         also = f"{_NOTHING} {many(self.answers, 'answer')} beyond this."
         return " ".join([f"{BROKEN}.", *said, f"Still believed: {'; '.join(still)}.", also])
 
-    def _misread(self) -> str:
+    def _doubtful(self) -> str:
         said = " ".join(dict.fromkeys(each.said for each in self.broken))
         most = max(each.chance for each in self.broken)
+        read = all(each.kind in RESTS_ON_READING for each in self.broken)
         nothing = f"{_NOTHING} {many(self.answers, 'answer')}."
         if not self.ours:
+            may = "An answer may have been misread" if read else "This may be chance"
             return (
-                f"{said} An answer may have been misread: this run allowed for that with a "
-                f"probability of up to {up(most)}{_DECIDES}. Or the target does not do what it "
-                f"claims; which of the two, this run cannot tell. {nothing}"
+                f"{said} {may}: the run allowed for that with a probability of up to "
+                f"{up(most)}{_DECIDES}. Or the target does not do what it claims; which of the "
+                f"two, this run cannot tell. {nothing}"
             )
-        read = all(each.kind in RESTS_ON_READING for each in self.broken)
         so = "an answer was misread" if read else "this is a false alarm"
         rare = most <= self.accusing
         bug = " That is so rare that an error of thinveil is likelier: please report it."
