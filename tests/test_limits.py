@@ -13,15 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
+from thinveil.attacker.attacks import final_proofs as leaves
+from thinveil.attacker.attacks.final_proofs import Claims, proved_in_bulk
 from thinveil.attacker.evidence.error_budget import Care
+from thinveil.attacker.fixed_order import drawn
 from thinveil.auditing.attacks import care_for
+from thinveil.auditing.driver import run
 from thinveil.auditing.options import Options
+from thinveil.auditing.schedule import Free
+from thinveil.curator.curator import Curator
 from thinveil.language.claims import claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.gaussian import Gaussian
 from thinveil.language.laws.laplace import Laplace
-from thinveil.language.queries import Floats
-from thinveil.language.schema import Categories, Schema
+from thinveil.language.queries import About, Cells, Floats
+from thinveil.language.schema import Categories, Grid, Schema
 from thinveil.verdicts.limits.bounds import bits_an_answer, fewest, tails
 from thinveil.verdicts.limits.capacity import told_by
 from thinveil.verdicts.limits.shortest_code import by_columns
@@ -207,3 +213,40 @@ def test_a_guess_may_beat_the_limit_but_guesses_seldom_do() -> None:
     assert fewest(100.0, {math.inf: 1.0}, 2.0**-10) == 90
     assert fewest(100.0, {math.inf: 1.0, 2.0: 0.5}, 2.0**-10) == 156  # (100 - 11 - 11) / 0.5
     assert fewest(9.0, {math.inf: 1.0}, 2.0**-10) is None
+
+
+# ---- draws with a chance of error hang on the seed of the run
+
+
+def pair_that_meets(many: int, unions: int) -> tuple[int, int]:
+    """Return two cells that the first drawing of seed 0 puts into one union."""
+    union = drawn(many, 1) % np.uint64(unions)
+    return 0, int(np.flatnonzero(union == union[0])[1])
+
+
+def test_a_table_made_against_the_order_of_one_seed_is_caught_by_others() -> None:
+    """One record too many and one too few, side by side in the union that seed 0 draws."""
+    many = 8 * leaves._BOXES
+    here, gone = pair_that_meets(many, 8)
+    records = np.arange(many)
+    records[gone] = here  # so two are here and none there, where one is claimed of each
+    both = np.column_stack([records, np.zeros(many, np.int64)])
+    data = thinveil.Dataset(Schema((Grid("x"), Grid("y"))), both)
+    curator = Curator(data, claim_named("unprotected"))
+    cells = Cells.points((1,), np.zeros((many, 1), np.int64))
+    claims = Claims(cells, 0, np.arange(many), 1, np.ones(many, np.int64))
+
+    def passed(seed: int) -> bool:
+        care = Care(0.2, planned=1, seed=seed)  # one drawing is enough for this error
+        ran = run(proved_in_bulk(curator.facts, claims, care, About()), curator, Free())
+        return bool(ran.found.all())
+
+    assert passed(0)
+    fooled = sum(passed(seed) for seed in range(1, 41))
+    assert fooled <= 14  # of 40, each with a chance of 1 in 8: more with a chance of 1e-4
+
+
+def test_the_seed_of_a_run_reaches_its_draws() -> None:
+    facts = PublicFacts(2000, PEOPLE.schema, claim_named("idp-noisy"))
+    assert care_for(Options(seed=7), facts).seed == 7
+    assert drawn(5, 3).tolist() == drawn(5, 3, 0).tolist() != drawn(5, 3, 7).tolist()

@@ -2,7 +2,8 @@
 
 An attack must ask the same questions when it is run again, so it draws nothing at random. Where it
 needs a typical part of something, or an order that has nothing to do with the data, it takes
-it from here.
+it from here. Where a chance of error is stated over such draws, they hang on the public seed of
+the run: no table can be made against them without knowing it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from thinveil.language.queries import Codes, Floats
 from thinveil.language.scrambling import GOLDEN, Words, scrambled
 
 
-def drawn(many: int, seed: int = 0) -> Words:
-    """Return 64 seemingly random bits for each of the numbers 0 .. many - 1."""
+def drawn(many: int, seed: int = 0, run: int = 0) -> Words:
+    """Return 64 seemingly random bits for each of the numbers 0 .. many - 1.
+
+    Other seeds give other bits, and so do other seeds of a whole run.
+    """
     with np.errstate(over="ignore"):
         numbers = np.arange(1, many + 1, dtype=np.uint64)
-        return scrambled((numbers + np.uint64(seed % 2**32) * np.uint64(2**32)) * GOLDEN)
+        place = (numbers + np.uint64(seed % 2**32) * np.uint64(2**32)) * GOLDEN
+        return scrambled(place ^ scrambled(np.array([run % 2**64], np.uint64)))
 
 
 def shuffled(many: int, seed: int = 0) -> Codes:

@@ -282,7 +282,7 @@ class Options:
             raise UsageError("--repeats: say which --test is to get so many answers")
         error = number(self.error, "--error")
         test = self.test or SEQUENTIAL
-        return Care(error, self.most_repeats, decisions, test, self.repeats, planned)
+        return Care(error, self.most_repeats, decisions, test, self.repeats, planned, self.seed)
 
     def strategy_for(self, claim: Claim) -> str:
         """Return the name of the strategy that is used against a mechanism.

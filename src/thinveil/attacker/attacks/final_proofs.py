@@ -55,7 +55,8 @@ def proved_in_bulk(facts: PublicFacts, claims: Claims, care: Care, about: About)
     """Return which claims are right, proved many at a time by unions drawn at random.
 
     A wrong set of claims passes one drawing of r unions with a chance of at most 1 / r: given
-    where all cells but one wrong one are put, at most one union balances that one.
+    where all cells but one wrong one are put, at most one union balances that one. The chance
+    is over the public seed of the run, which no table may have been made against.
     """
     many = len(claims.records)
     unions = -(-many // _BOXES)
@@ -66,7 +67,7 @@ def proved_in_bulk(facts: PublicFacts, claims: Claims, care: Care, about: About)
     number = seed = 0
     while number < drawings:
         seed += 1
-        union = (drawn(many, seed) % np.uint64(unions)).astype(np.int64)
+        union = (drawn(many, seed, care.seed) % np.uint64(unions)).astype(np.int64)
         if np.bincount(union, sure, unions).max() > MOST_BOXES:
             continue
         number += 1

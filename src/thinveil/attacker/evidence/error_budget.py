@@ -50,6 +50,7 @@ class Care:
     test: str = SEQUENTIAL  # or one of the paper's tests on a fixed number of answers
     repeats: int | None = None  # that number; None plans it from the error
     planned: int = 0  # decisions that are all there is, unless something unforeseen happens
+    seed: int = 0  # of the run, public: what an attack draws hangs on it
     decisions: int = field(default=0, init=False)  # those that have had their share
     misread: float = field(default=0.0, init=False)  # the error that a given number leaves
     empty: Empty | None = field(default=None, init=False)
