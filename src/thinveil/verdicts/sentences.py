@@ -17,7 +17,6 @@ from thinveil.verdicts.phrases import many, percent, short, spelled, upper
 
 if TYPE_CHECKING:  # these say their sentences by this module
     from thinveil.verdicts.comparing.outcomes import Comparison, Line
-    from thinveil.verdicts.comparing.risk import Risk
     from thinveil.verdicts.record import Channel, Record
     from thinveil.verdicts.results import CountResult, PersonResult
 
@@ -359,34 +358,3 @@ def comparison_stopped(compared: Comparison) -> str:
     left = ", ".join(compared.not_reached)
     more = f", and none on {left}." if left else "."
     return f"The comparison was stopped by hand: not every attack was tried{more}"
-
-
-_IN_RISK: Final = {"blue": " (honest DP)", "pink": " (DP drawn in doubles)"}
-
-
-def risk(curves: Risk) -> str:
-    """Say what risk curves show."""
-    parts = []
-    for name in curves.against_loss.mechanisms:
-        least, idle = curves.least_loss(name), curves.idle_loss(name)
-        who = name + _IN_RISK.get(curves.kinds.get(name, ""), "")
-        said = [] if idle is None else [f"no record up to a total loss of {idle:g}"]
-        if least is not None:
-            said.append(f"every record at a total loss of {least:g}")
-        parts.append(f"{who}: {', '.join(said) or 'some records'}")
-    return "; ".join(parts) + "." if parts else "No curve was drawn."
-
-
-def risk_stopped(curves: Risk) -> str:
-    """Say that somebody stopped the curves; else nothing."""
-    if not curves.interrupted:
-        return ""
-    return "The risk curves were stopped by hand: what is drawn is what was done by then."
-
-
-def risk_lacks(curves: Risk, names: Sequence[str], control: bool) -> str:
-    """Say which kind of mechanism a curve lacks, without which it would mislead; else nothing."""
-    kinds = {curves.kinds.get(name) for name in names}
-    if "red" not in kinds:
-        return "no relaxed mechanism was reached"
-    return "the honest control was not reached" if control and "blue" not in kinds else ""

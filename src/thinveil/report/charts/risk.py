@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final
 
@@ -16,11 +16,13 @@ SHARES: Final = (0.25, 0.5, 0.75, 1.0)
 """The shares of which is said after how many answers they are known."""
 _DASHES: Final = {"line": [1, 0], "dash": [8, 4], "dots": [2, 3]}
 """How lines are drawn in turn, by the name of their sign in legends."""
+_SEARCH: Final = "Whole records: where this search succeeds"
+_PERSON: Final = "One person: in the table or not, by the best attack"
 _LINE: Final = {"type": "line", "strokeWidth": 2.5}
 
 
 def against_loss(risk: Risk) -> Picture:
-    """Draw the records recovered against the total loss that is claimed."""
+    """Draw what a total loss tells: of whole records by one search, of one person by the best."""
     curve = risk.against_loss
     names, guess = curve.mechanisms, curve.baseline_records
     points: list[dict[str, Any]] = []
@@ -30,9 +32,8 @@ def against_loss(risk: Risk) -> Picture:
             ends = {"low": min(shares), "high": max(shares)}
             mean = sum(shares) / len(shares)
             points.append({"mechanism": name, "epsilon": epsilon, "mean": mean, **ends})
-    powers = {"labelExpr": pictures.POWERS}
-    x = pictures.log_axis("epsilon", "total privacy loss that is claimed", powers)
     lowest = min(each["epsilon"] for each in points)
+    x = _total()
     spec: Spec = {
         "height": 300,
         "data": {"values": points},
@@ -49,26 +50,18 @@ def against_loss(risk: Risk) -> Picture:
             _rule(guess),
         ],
     }
-    table = Table(
-        "Records recovered against the total claimed loss: mean of several runs, lowest, highest",
-        ("Mechanism", "Total claimed loss", "Mean", "Lowest", "Highest"),
-        [
-            (
-                Named(row["mechanism"]),
-                f"{row['epsilon']:g}",
-                *(percent(row[name]) for name in ("mean", "low", "high")),
-            )
-            for row in points
-        ],
-        frozenset({1, 2, 3, 4}),
-    )
+    panels = [Panel(spec, f"Where this search succeeds. {risk.verdict()}", _SEARCH)]
+    if curve.one_person:
+        panels.append(_one_person(risk, names, lowest))
     return Picture(
         "risk-loss",
         _loss_headline(points, names),
-        "The same search on each mechanism, with a total loss that is shared out equally over all "
-        "answers. A mechanism that protects gives little away at the left and more to the right.",
-        (Panel(spec, f"Records recovered against the total claimed loss. {risk.verdict()}"),),
-        table,
+        "Two attacks with the same total loss to spend. The first searches for whole records; it "
+        "shows where this search succeeds, not where nothing is given away. The second spends all "
+        "on one question, whether one person is in the table, and is the best there is. A "
+        "mechanism that protects gives little away at the left and more to the right.",
+        tuple(panels),
+        _loss_table(risk, points),
         (
             *_keys(names),
             Key("band", "green", "total losses that are usually called private"),
@@ -76,6 +69,58 @@ def against_loss(risk: Risk) -> Picture:
         ),
         f"{many(curve.records, 'record')}; {curve.answers_allowed:,} answers allowed. "
         f"{risk.verdict()}",
+    )
+
+
+def _total() -> dict[str, Any]:
+    powers = {"labelExpr": pictures.POWERS}
+    return pictures.log_axis("epsilon", "total privacy loss that is claimed", powers)
+
+
+def _one_person(risk: Risk, names: Sequence[str], lowest: float) -> Panel:
+    """Draw the advantage of the best attack on one person, by the law of answers."""
+    x = _total()
+    points = [
+        {"mechanism": each.mechanism, "epsilon": each.epsilon, "advantage": each.advantage}
+        for each in risk.against_loss.one_person
+    ]
+    y = {"field": "advantage", **pictures.share_axis("advantage over a coin")}
+    spec: Spec = {
+        "height": 300,
+        "data": {"values": points},
+        "layer": [
+            pictures.rect("green", 0.1, x, lowest, 1.0),
+            pictures.layer(_LINE, x=x, y=y, **_looks(names)),
+        ],
+    }
+    said = [
+        f"{name} {percent(each.advantage)}"
+        for name in names
+        if (each := risk.advantage_at(name, 1.0)) is not None
+    ]
+    label = f"Advantage over a coin at a total loss of 1: {'; '.join(said)}."
+    return Panel(spec, label, _PERSON)
+
+
+def _loss_table(risk: Risk, points: Sequence[Mapping[str, Any]]) -> Table:
+    """Return both attacks in figures."""
+    rows = []
+    for row in points:
+        told = risk.advantage_at(row["mechanism"], row["epsilon"])
+        rows.append(
+            (
+                Named(row["mechanism"]),
+                f"{row['epsilon']:g}",
+                *(percent(row[name]) for name in ("mean", "low", "high")),
+                percent(told.right if told else None),
+            )
+        )
+    return Table(
+        "Records that this search recovered against the total claimed loss: mean of several runs, "
+        "lowest, highest; and how many guesses about one person the best attack gets right",
+        ("Mechanism", "Total claimed loss", "Mean", "Lowest", "Highest", "One person"),
+        rows,
+        frozenset({1, 2, 3, 4, 5}),
     )
 
 
@@ -87,10 +132,14 @@ def _loss_headline(points: Sequence[dict[str, Any]], names: Sequence[str]) -> st
     all_, none = ([name for name in names if first[name] == share] for share in (1, 0))
     if all_ and none:
         return (
-            f"At the smallest claimed loss {' and '.join(all_)} gave every record away, and "
-            f"{' and '.join(none)} none"
+            f"At the smallest claimed loss this search found every record of {_and(all_)}, and "
+            f"none of {_and(none)}"
         )
     return "How much is recovered depends on the mechanism, not on the claimed loss alone"
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def against_answers(risk: Risk) -> Picture:

@@ -30,6 +30,7 @@ from thinveil.report.html.markup import (
 from thinveil.report.html.masking import View, shown
 from thinveil.report.html.sections import section
 from thinveil.verdicts import sentences
+from thinveil.verdicts.comparing import said_of_risk
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
 from thinveil.verdicts.phrases import upper
@@ -230,12 +231,12 @@ def _curves(curves: Risk | None) -> list[Html]:
     if curves is None:
         adds = (code(_COMPARE), " and ", code(_ADDED), " add them.")
         return [left_out("Risk curves", "None were given.", *adds)]
-    parts = [_stopped(sentences.risk_stopped(curves))]
+    parts = [_stopped(said_of_risk.stopped(curves))]
     for what, names, control, draw in (
         ("the claimed loss", curves.against_loss.mechanisms, True, risk.against_loss),
         ("answers", curves.against_answers.mechanisms, False, risk.against_answers),
     ):
-        lacks = sentences.risk_lacks(curves, names, control)
+        lacks = said_of_risk.lacks(curves, names, control)
         if lacks:
             parts.append(left_out(f"Risk against {what}", f"{upper(lacks)}."))
         else:

@@ -18,6 +18,7 @@ from thinveil.verdicts.comparing.risk import Known, Risk
 from thinveil.verdicts.phrases import loss, many, mean, upper
 
 _WIDE: Final = 112
+_TOTALS: Final = (1e-6, 0.1, 1.0, 3.16, 10.0, 100.0)  # of which is printed what they tell of one
 HEADINGS: Final = {
     "membership": "membership",
     "attribute": "attribute inference",
@@ -136,9 +137,9 @@ def show_risk(console: Console, drawn: Risk) -> None:
         names = totals.mechanisms
         seeds = len({each.seed for each in totals.runs})
         table = _curves(
-            f"Records recovered against the total claimed loss: {totals.records:,} records, the "
-            f"same search, the total split equally over {totals.answers_allowed:,} answers, "
-            f"{seeds} runs a point",
+            "Where this search succeeds: records recovered against the total claimed loss, of "
+            f"{totals.records:,} records, the total split equally over {totals.answers_allowed:,} "
+            f"answers, {seeds} runs a point",
             ["total claimed loss", *names],
         )
         curves = {name: dict(drawn.loss_curve(name)) for name in names}
@@ -147,6 +148,16 @@ def show_risk(console: Console, drawn: Risk) -> None:
             table.add_row(f"{epsilon:g}", *spreads)
         console.print(table)
         console.print(Text(f"  Guessing without asking: {totals.baseline_records:.1%}"))
+    if totals.one_person:
+        table = _curves(
+            "Is one person in the table? Right guesses of the best attack, which spends the whole "
+            "total on that",
+            ["total claimed loss", *totals.mechanisms],
+        )
+        for epsilon in _TOTALS:
+            told = (drawn.advantage_at(name, epsilon) for name in totals.mechanisms)
+            table.add_row(f"{epsilon:g}", *(f"{each.right:.1%}" if each else "" for each in told))
+        console.print(table)
     if answers.points:
         table = _curves(
             f"Answers after which so much of {answers.records:,} records is known, at "

@@ -1,7 +1,7 @@
 """Risk curves: how much is recovered as the claimed loss or the allowed answers grow.
 
 Every point is a run of an attack, or a look at what a run had found by then: nothing is
-interpolated.
+interpolated. What is told of one person follows from the law of answers.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import About
-from thinveil.verdicts import sentences
+from thinveil.verdicts.comparing import said_of_risk
+from thinveil.verdicts.comparing.one_person import ONE_PERSON, Advantage, advantages
 from thinveil.verdicts.comparing.shared import Settings, within
 from thinveil.verdicts.judging.chance import expected_overlap
 from thinveil.verdicts.judging.scoring import coarse, counted, evenly, overlap
 from thinveil.verdicts.names import ClaimRecord
 from thinveil.verdicts.typed import FLAT, Plain
 
-AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-laplace")
-"""The mechanisms whose total loss is varied; the last one is honest."""
+AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-textbook", "dp-laplace")
+"""The mechanisms whose total loss is varied; the last one is honest, and drawn so."""
 AGAINST_ANSWERS: Final = ("unprotected", "idp", "idp-integer", "idp-binary", "idp-noisy", "bdp")
 """The mechanisms whose number of answers is varied."""
 PILOT: Final = "idp-noisy"
@@ -43,6 +44,7 @@ TOTALS: Final = tuple(f"1e{power}" for power in range(-12, 3)) + tuple(
     f"{10 ** (power / 4):.3g}" for power in range(12, 25)
 )
 """Total losses from 1e-12 to 1e6: one a decade, and four where honest answers begin to tell."""
+_SPARSE: Final = 2  # only every second total, where none is known to make a difference
 _LOOKS: Final = 1.08  # the next look at a run is due after so many times the answers
 _SAMPLE: Final = 3  # so that samples and trials draw apart
 _ROOM: Final = 2  # the allowance, in runs against the always-noisy mechanism
@@ -88,7 +90,11 @@ class AnswersPoint:
 
 @dataclass(frozen=True, slots=True)
 class LossCurve:
-    """Runs with a total loss to spend: on how many records, with how many answers allowed."""
+    """Runs with a total loss to spend: on how many records, with how many answers allowed.
+
+    The runs search for whole records. What the same total tells of one person, by the best
+    attack there is, stands in `one_person`.
+    """
 
     records: int
     answers_allowed: int
@@ -96,6 +102,7 @@ class LossCurve:
     baseline_records: float
     baseline_values: float
     runs: tuple[LossPoint, ...]
+    one_person: tuple[Advantage, ...] = ()
 
     @property
     def mechanisms(self) -> list[str]:
@@ -158,6 +165,15 @@ class Risk(Plain):
             idle = epsilon
         return idle
 
+    def one_person(self, mechanism: str) -> list[Advantage]:
+        """Return, for each total loss, how well the best attack tells of one person."""
+        return [each for each in self.against_loss.one_person if each.mechanism == mechanism]
+
+    def advantage_at(self, mechanism: str, total: float) -> Advantage | None:
+        """Return that of the largest total up to this one."""
+        within = [each for each in self.one_person(mechanism) if each.epsilon <= total]
+        return within[-1] if within else None
+
     def answers_curve(self, mechanism: str) -> list[AnswersPoint]:
         """Return what is known after so many answers of one mechanism."""
         return [each for each in self.against_answers.points if each.mechanism == mechanism]
@@ -171,7 +187,7 @@ class Risk(Plain):
 
     def verdict(self) -> str:
         """Say what the curves show."""
-        return sentences.risk(self)
+        return said_of_risk.shown(self)
 
     sentence = verdict
 
@@ -216,7 +232,8 @@ def risk(
     """Run the attacks behind both risk curves; interrupted, return those that ended.
 
     Against the claimed loss: a sample of the table, the same search and the same allowance
-    of answers for every mechanism, the total split equally over the allowance. Against the
+    of answers for every mechanism, the total split equally over the allowance; only the honest
+    one at every total. Beside it the best attack on one person. Against the
     number of answers: the whole table, one run a mechanism, looked at again and again.
 
     Args:
@@ -246,10 +263,13 @@ def risk(
             allowances += _looks(data, settings, name, watch)
     except KeyboardInterrupt:
         interrupted = True
+    alone = _one_person(losses, sample.records, settings, answers)
     blind, even = (guessed(each, columns) for each in (sample, data))
     each_answer = settings.epsilon_per_query
     return Risk(
-        LossCurve(sample.records, answers, SEARCH, blind.records, blind.values, tuple(losses)),
+        LossCurve(
+            sample.records, answers, SEARCH, blind.records, blind.values, tuple(losses), alone
+        ),
         AnswersCurve(data.records, each_answer, even.records, even.values, tuple(allowances)),
         kinds={
             name: ClaimRecord.of(claim_named(name)).kind
@@ -272,8 +292,9 @@ def _loss_runs(
     counter = IndexCounter(sample.codes)
     runs = [
         (total, name, settings.seed + more)
-        for total in totals
+        for place, total in enumerate(totals)
         for name in AGAINST_LOSS
+        if claim_named(name).control or place % _SPARSE == 0
         for more in range(seeds)
     ]
     for place, (total, name, seed) in enumerate(runs):
@@ -294,6 +315,24 @@ def _loss_runs(
             ended=ended.ending,
             reason=ended.reason,
         )
+
+
+def _one_person(
+    runs: Sequence[LossPoint], records: int, settings: Settings, answers: int
+) -> tuple[Advantage, ...]:
+    """Return what every total of the runs, and some between, tells of one person."""
+    totals = {each.epsilon for each in runs}
+    between = {float(each) for each in ONE_PERSON if min(totals, default=1e9) <= float(each)}
+    told: list[Advantage] = []
+    for name in dict.fromkeys(each.mechanism for each in runs):
+        mine: dict[float, list[bool]] = {}
+        for each in runs:
+            if each.mechanism == name:
+                mine.setdefault(each.epsilon, []).append(each.known.records == 1)
+        found = [total for total, whole in mine.items() if all(whole)]
+        claim = settings.options(name).claim()
+        told += advantages(name, claim, records, totals | between, answers, found)
+    return tuple(told)
 
 
 def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> list[AnswersPoint]:
