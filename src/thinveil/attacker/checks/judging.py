@@ -143,15 +143,15 @@ class Judge:
             if (odd & ~np.isnan(values)).any():
                 kind = "a whole number" if claim.post == "integer" else "0 or 1"
                 self.broken("support", f"It answered something other than {kind}.", 0.0)
-        self._passing.look(batch, answers)
+        if not self._passing.look(batch, answers):
+            return
         weight, self.checked.watched = self._passing.weight, self._passing.looked
         if weight >= -math.log(self.alpha("fit")):
             said = (
                 f"Its answers scatter otherwise than claimed: rather like {self._passing.best()}."
             )
             self.broken("fit", said, math.exp(-min(weight, 700.0)))
-        if self._passing.looked:
-            self.passed("fit", "the answers of the attack scatter as claimed")
+        self.passed("fit", "the answers of the attack scatter as claimed")
 
     @property
     def explains(self) -> bool:

@@ -18,7 +18,7 @@ from thinveil.attacker.checks.totals import Rows, rows_of
 from thinveil.language.queries import Answers, Codes, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING
 
-_BATCHES: Final = 1024  # batches that are kept at most; then every other one is forgotten
+_BATCHES: Final = 512  # batches that are kept at most; then every other one is forgotten
 _QUESTIONS: Final = 8  # questions kept of each, spread evenly
 _SHARES: Final = (
     0.05,
@@ -52,13 +52,14 @@ class Kept:
         if self._seen % self._every:
             return
         many = batch.questions
+        if many <= _QUESTIONS:
+            self._add(batch, answers)
+            return
         rows = np.unique(np.linspace(0, many - 1, min(many, _QUESTIONS)).astype(np.int64))
-        values, row = of_rows(answers, rows)
-        epsilon = answers.epsilon
-        if isinstance(epsilon, np.ndarray):
-            epsilon = epsilon[rows]
-        some = batch.some(rows)
-        self._kept.append((some, Answers(values, np.bincount(row), epsilon)))
+        self._add(batch.some(rows), _some(answers, rows))
+
+    def _add(self, batch: QueryBatch, answers: Answers) -> None:
+        self._kept.append((batch, answers))
         if len(self._kept) > _BATCHES:
             self._kept, self._every = self._kept[1::2], 2 * self._every
 
@@ -95,11 +96,16 @@ def _counted(rows: Rows, batch: QueryBatch, answers: Answers, n: int) -> Told | 
     if not len(sure):
         return None
     count = np.where(every, n, np.minimum(count, 1))[sure]
-    values, row = of_rows(answers, sure)
+    return Told(batch.some(sure), _some(answers, sure), count)
+
+
+def _some(answers: Answers, rows: Codes) -> Answers:
+    """Return the answers to some questions."""
+    values, row = of_rows(answers, rows)
     epsilon = answers.epsilon
     if isinstance(epsilon, np.ndarray):
-        epsilon = epsilon[sure]
-    return Told(batch.some(sure), Answers(values, np.bincount(row), epsilon), count)
+        epsilon = epsilon[rows]
+    return Answers(values, np.bincount(row), epsilon)
 
 
 def _aligned(ends: Codes, width: int) -> bool:

@@ -21,8 +21,8 @@ from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 
-_LAWS: Final = 2**15  # laws of questions that are weighed in a batch at most (about 5 ms)
-_ENOUGH: Final = 10**5  # answers after which one batch in eight is looked at
+_LAWS: Final = 2**13  # laws of questions that are weighed in a batch at most (about 1 ms)
+_ENOUGH: Final = 20_000  # answers after which one batch in 32 is looked at
 _BY_CHANCE: Final = 2.0**-24  # more than a continuous law ever looks exact by chance
 
 
@@ -56,14 +56,14 @@ class Passing:
         """Say which width fits best, in a phrase."""
         return f"noise {FACTORS[int(self.nats.argmax())]:.3g} times as wide as claimed"
 
-    def look(self, batch: QueryBatch, answers: Answers) -> None:
-        """Weigh the answers to a batch, or to the first of its questions."""
+    def look(self, batch: QueryBatch, answers: Answers) -> bool:
+        """Weigh the answers to a batch, or to the first of its questions; tell whether it did."""
         claim, n = self.facts.claim, self.facts.records
         self._batches += 1
         if claim.noise is None or claim.post == "binary":
-            return  # a single answer, 0 or 1, fits all laws
-        if self.looked > _ENOUGH and self._batches % 8:
-            return
+            return False  # a single answer, 0 or 1, fits all laws
+        if self.looked > _ENOUGH and self._batches % 32:
+            return False
         b = batch.threshold
         cuts = np.sort(claim.sensitivity.breakpoints(b[:1], n), axis=1)
         most = max(1, _LAWS // (cuts.shape[1] + 1))
@@ -72,6 +72,7 @@ class Passing:
             rows = rows[~self._constants.among(batch)[rows]]
         if len(rows):
             self._weigh(b[rows], rows, answers)
+        return len(rows) > 0
 
     def _weigh(self, b: Codes, rows: Codes, answers: Answers) -> None:
         claim, n = self.facts.claim, self.facts.records
