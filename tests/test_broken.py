@@ -548,3 +548,17 @@ def test_the_json_of_a_table_holds_no_value_unless_asked_for(place):
     stairs = read_run("run.json").staircase
     assert stairs is not None
     assert MASK not in stairs.predicate
+
+
+def test_where_only_the_size_of_noise_is_off_exact_answers_are_believed():
+    class Twice:
+        _curator = Curator(people(60), thinveil.idp())
+        facts = _curator.facts
+
+        def answer(self, batch: QueryBatch) -> Any:
+            values = self._curator.answer(batch).values
+            return np.where(np.isin(values, (0.0, 1.0)), values, 2 * values)
+
+    verdict = thinveil.audit(Twice())
+    assert verdict.run.ending == "broken"
+    assert "Still believed: what is public, and answers without noise" in verdict.sentence()

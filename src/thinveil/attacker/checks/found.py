@@ -15,6 +15,10 @@ RESTS_ON_READING: Final = ("contradiction", "totals")
 """Evidence that a misread answer gives as well: its chance is at least that of one."""
 PUBLIC: Final = "what is public and can be seen elsewhere, and none of its answers"
 """What can be believed where nothing that a target answered can."""
+EXACT: Final = (
+    "what is public, and answers without noise, which were right wherever they were known"
+)
+"""What can be believed where only the size of the noise is not as claimed."""
 
 
 @dataclass(frozen=True, slots=True)

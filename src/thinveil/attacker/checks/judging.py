@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from thinveil.attacker.checks.fit import Fit, possible
-from thinveil.attacker.checks.found import PUBLIC, Checked, Evidence, Kind, broken
+from thinveil.attacker.checks.found import EXACT, PUBLIC, Checked, Evidence, Kind, broken
 from thinveil.attacker.checks.kept import Kept, Told, lead_of_another_table
 from thinveil.attacker.checks.known import Sure
 from thinveil.attacker.checks.passing import Passing
@@ -165,7 +165,10 @@ class Judge:
 
     def broken(self, kind: Kind, said: str, chance: float) -> None:
         """End the run: the target does not do what it claims."""
-        evidence = Evidence(kind, said, min(chance, 1.0), PUBLIC)
+        claim = self.facts.claim
+        only_size = kind == "fit" and claim.reads_exactly and claim.protected and self.exact > 0
+        still = EXACT if only_size else PUBLIC
+        evidence = Evidence(kind, said, min(chance, 1.0), still)
         self.checked.broken.append(evidence)
         raise broken([evidence])
 

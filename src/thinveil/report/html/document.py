@@ -84,7 +84,9 @@ def _head(view: View, title: str) -> list[Html]:
     run = view.run
     finished = run.provenance.finished if run.provenance else ""
     when = [tag("time", finished[:10], datetime=finished)] if finished else []
-    about = f"{prose.ATTACKS.get(run.attack, run.attack)} · {run.records:,} records"
+    alone = run.claim_check is not None and run.claim_check.alone
+    attack = "Check of the claim" if alone else prose.ATTACKS.get(run.attack, run.attack)
+    about = f"{attack} · {run.records:,} records"
     return [
         paragraph("thinveil audit report", class_="kicker"),
         tag("h1", title),
