@@ -47,18 +47,15 @@ def known_bits(schema: Schema, found: TableFound) -> KnownBits:
     most: list[float] = []
     margins = {each.column: each for each in found.margins}
     group = np.zeros(len(found.codes), np.int64)
+    records = int(found.counts.sum())
     for place, column in enumerate(found.columns):
-        margin = margins.get(column)
-        there = found.known >= place
-        rows = _Rows(found.codes[there, place], found.known[there] > place, found.counts[there])
-        size = _size(schema, found, place, margin)
+        rows = _Rows.of(found, place, group)
+        size = _size(schema, found, place, margins.get(column))
         mine = _distinct if found.distinct else _counted
-        bits, all_of_it = mine(rows, group[there], size, margin, int(found.counts.sum()))
+        bits, all_of_it = mine(rows, size, margins.get(column), records)
         known.append(bits)
         most.append(max(bits, all_of_it))
-        _, code = np.unique(found.codes[:, place], return_inverse=True)
-        key = group * (int(code.max(initial=0)) + 1) + code
-        _, group = np.unique(key, return_inverse=True)
+        group = rows.after
     bounded = all(_is_bounded(schema, found, place, margins) for place in range(len(known)))
     return KnownBits(math.fsum(known), math.fsum(most) if bounded else None)
 
@@ -93,9 +90,32 @@ def whole_bits(schema: Schema, found: TableFound, codes: Codes) -> float:
 class _Rows:
     """One column of the rows whose columns before it are known."""
 
-    code: Codes
-    settled: Flags
-    counts: Codes
+    code: Codes  # of those whose value is settled
+    counts: Codes  # their records
+    after: Codes  # for all rows, the group that they belong to with this column
+    of_group: Codes  # the records of each group that the columns before make
+    of_value: Codes  # the records of each value in each group
+    owner: Codes  # and the group that each of those lies in
+    over: Flags  # which groups have no row without a value
+
+    @classmethod
+    def of(cls, found: TableFound, place: int, group: Codes) -> _Rows:
+        """Take one column of a table; rows agree on the columns before it by groups."""
+        there, settled = found.known >= place, found.known > place
+        groups = int(group.max(initial=-1)) + 1
+        of_group = np.bincount(group[there], found.counts[there], groups).astype(np.int64)
+        waiting = there & ~settled
+        over = np.bincount(group[waiting], minlength=groups) == 0
+        after, owner = group, np.arange(groups)
+        if settled.any():
+            _, code = np.unique(found.codes[:, place], return_inverse=True)
+            many = int(code.max()) + 1
+            kinds, after = np.unique(group * many + code.reshape(-1), return_inverse=True)
+            owner, after = kinds // many, after.reshape(-1)
+        of_value = np.bincount(after[settled], found.counts[settled], len(owner)).astype(np.int64)
+        some = of_value > 0
+        code, counts = found.codes[settled, place], found.counts[settled]
+        return cls(code, counts, after, of_group, of_value[some], owner[some], over)
 
 
 def _size(schema: Schema, found: TableFound, place: int, margin: ColumnFound | None) -> int:
@@ -109,33 +129,24 @@ def _size(schema: Schema, found: TableFound, place: int, margin: ColumnFound | N
 
 
 def _counted(
-    rows: _Rows, group: Codes, size: int, margin: ColumnFound | None, records: int
+    rows: _Rows, size: int, margin: ColumnFound | None, records: int
 ) -> tuple[float, float]:
     """Return the bits known of a column, and at most how many it has."""
-    told = math.log2(size)
-    settled = rows.settled
-    groups = int(group.max(initial=-1)) + 1
-    of_group = np.bincount(group, rows.counts, groups).astype(np.int64)
-    # rows of one group and one value are one group of the next column
-    _, value = np.unique(rows.code, return_inverse=True)
-    key = group[settled] * (int(value.max(initial=0)) + 1) + value[settled]
-    kinds, place = np.unique(key, return_inverse=True)
-    of_value = np.bincount(place, rows.counts[settled], len(kinds)).astype(np.int64)
-    owner = kinds // (int(value.max(initial=0)) + 1)
-    left = of_group - np.bincount(owner, of_value, groups).astype(np.int64)
-    many = np.bincount(owner, minlength=groups)
-    ways = (log2_factorial(of_group) - log2_factorial(left)).sum() - log2_factorial(of_value).sum()
-    sure = float(of_value.sum())
+    told, groups = math.log2(size), len(rows.of_group)
+    left = rows.of_group - np.bincount(rows.owner, rows.of_value, groups).astype(np.int64)
+    many = np.bincount(rows.owner, minlength=groups)
+    ways = _orders(rows.of_group) - _orders(left) - _orders(rows.of_value)
+    sure = float(rows.of_value.sum())
     others = np.where(left > 0, np.log2(np.maximum(size - many, 1.0) / size), 0.0)
     in_groups = float(sure * told - ways - (left * others).sum())
     shown = [0.0, in_groups]
-    if margin is not None and margin.values:
+    if margin is not None and margin.values and sure < records:
         alone, whole = _alone(margin, size, records)
         shown.append(alone)
-        if whole:
+        if whole and sure:
             rest = _rest(margin, rows)
             if rest is not None:
-                total = log2_factorial(np.array([rest.sum()])).sum() - log2_factorial(rest).sum()
+                total = _orders(rest.sum()[None]) - _orders(rest)
                 shown.append(float(records * told - ways - total))
     return max(shown), float(records * told - ways)
 
@@ -146,7 +157,7 @@ def _alone(margin: ColumnFound, size: int, records: int) -> tuple[float, bool]:
     wide = np.array(margin.ranges, np.int64).reshape(-1, 2)
     left = records - int(counts.sum()) - int(wide[:, 1].sum())
     many = np.concatenate([counts, wide[:, 1], [left]])
-    ways = log2_factorial(np.array([records])).sum() - log2_factorial(many).sum()
+    ways = _orders(np.array([records])) - _orders(many)
     inside = (wide[:, 1] * np.log2(wide[:, 0] / size)).sum()
     if left:  # somewhere among the values that are not settled
         inside += left * math.log2(max(size - len(counts), 1) / size)
@@ -157,8 +168,8 @@ def _alone(margin: ColumnFound, size: int, records: int) -> tuple[float, bool]:
 def _rest(margin: ColumnFound, rows: _Rows) -> Codes | None:
     """Return how often each value of a margin is left, once those of settled rows are gone."""
     values = dict(margin.values)
-    codes, place = np.unique(rows.code[rows.settled], return_inverse=True)
-    gone = np.bincount(place, rows.counts[rows.settled], len(codes)).astype(np.int64)
+    codes, place = np.unique(rows.code, return_inverse=True)
+    gone = np.bincount(place, rows.counts, len(codes)).astype(np.int64)
     for code, many in zip(codes.tolist(), gone.tolist(), strict=True):
         values[code] = values.get(code, 0) - many
     rest = np.array(list(values.values()), np.int64)
@@ -166,23 +177,23 @@ def _rest(margin: ColumnFound, rows: _Rows) -> Codes | None:
 
 
 def _distinct(
-    rows: _Rows, group: Codes, size: int, margin: ColumnFound | None, records: int
+    rows: _Rows, size: int, margin: ColumnFound | None, records: int
 ) -> tuple[float, float]:
     """Return the bits known of a column whose values are a set in each group, and all of it.
 
     How many values there are is taken as known. A group that is not over tells nothing yet.
     """
-    groups = int(group.max(initial=-1)) + 1
-    _, value = np.unique(rows.code, return_inverse=True)
-    base = int(value.max(initial=0)) + 1
-    kinds = np.unique(group[rows.settled] * base + value[rows.settled])
-    many = np.bincount(kinds // base, minlength=groups)
-    over = np.bincount(group[~rows.settled], minlength=groups) == 0
-    in_groups = float(_choose(size, many[over & (many > 0)]).sum())
+    many = np.bincount(rows.owner, minlength=len(rows.of_group))
+    in_groups = float(_choose(size, many[rows.over & (many > 0)]).sum())
     shown = [0.0, in_groups]
     if margin is not None and margin.values and not margin.partial:
         shown.append(float(_choose(size, np.array([len(margin.values)]))[0]))
     return max(shown), in_groups
+
+
+def _orders(numbers: Codes) -> float:
+    """Return log2 of the product of factorials: in how many orders groups can stand."""
+    return float(log2_factorial(numbers[numbers > 1]).sum())  # most are 1 in the end
 
 
 def _choose(size: int, many: Codes) -> Floats:
