@@ -20,7 +20,7 @@ from thinveil.attacker.engines import linear, published
 from thinveil.attacker.engines.protocol import Cohorts
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.strategies import strategy_named
-from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules
+from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Axis, Rules
 from thinveil.auditing.driver import Meter
 from thinveil.auditing.options import Options
 from thinveil.commands.main import run as command
@@ -562,3 +562,10 @@ def test_where_only_the_size_of_noise_is_off_exact_answers_are_believed():
     verdict = thinveil.audit(Twice())
     assert verdict.run.ending == "broken"
     assert "Still believed: what is public, and answers without noise" in verdict.sentence()
+
+
+def test_no_value_is_found_outside_its_limits():
+    """Answers that only say yes led `published` below the lowest value."""
+    rules, axis = Rules(3, 1, bounded=False), Axis(0, 0, 1)
+    for result, asked in ends(rules, lambda: published.values(rules, axis, 3, [])):
+        assert all(0 <= value <= 1 for value, _ in result), asked

@@ -145,6 +145,8 @@ def values(rules: Rules, axis: Axis, s: int, found: Values) -> Search[Values]:
     top = upper + 1
     while s:
         value = yield from largest(rules, axis, start, top, s)
+        if not lower <= value <= upper:
+            raise contradiction()  # no record can have it
         if rules.bounded and value <= lower:
             left = 0
         else:
