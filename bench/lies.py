@@ -25,8 +25,9 @@ from thinveil.language.schema import Grid, Schema
 from thinveil.verdicts.judging.intervals import at_least
 
 LEAKING: Final = ("bdp", "idp", "idp-binary", "idp-integer", "idp-noisy", "unprotected")
-RUNS: Final = (1000, 100)
-"""Attacks on each liar, all and for a quick look; a tenth where its table changes half-way."""
+RUNS: Final = {"noise": (3000, 30), "exact": (300, 30), "half-way": (100, 3), "honest": (60, 3)}
+"""Attacks on each target, all and for a quick look: where noise is weighed, where answers are exact,
+where the table changes, and on honest ones."""
 LEVEL: Final = 0.05
 HONEST: Final = (*LEAKING, "dp-laplace", "dp-smooth", "dp-textbook")
 
@@ -175,7 +176,8 @@ def liars(path: Path, quick: bool) -> list[Caught]:
     """Attack each liar many times."""
     rows = []
     for lie in lies():
-        many = RUNS[quick] // (10 if "half-way" in lie.what else 1)
+        kind = "noise" if lie.claim == "idp-noisy" and "always" not in lie.what else "exact"
+        many = RUNS["half-way" if "half-way" in lie.what else kind][quick]
         rows.append(counted(lie.what, lie.claim, map(lie.run, range(many)), 0.999))
     return rows
 
@@ -187,7 +189,7 @@ def honest_ones(path: Path, quick: bool) -> list[Caught]:
         for name in HONEST:
             runs = (
                 attempt_on(behind(honest(name, seed)), Options(mechanism=name, error=error)).run()
-                for seed in range(RUNS[quick] // 10)
+                for seed in range(RUNS["honest"][quick])
             )
             rows.append(counted(f"honest, --error {error}", name, runs, float(error)))
     return rows
