@@ -43,10 +43,10 @@ def attack_on(
     try:
         care = care_for(options, facts)
         if not checks:
-            return _unwatched(options, facts, ulps, care)
+            return _unwatched(options, facts, ulps, care, 0)
         plan = plan_of(options, facts)
         care = replace(care, error=care.error - plan.alarm)
-        attack = _unwatched(options, facts, ulps, care)
+        attack = _unwatched(options, facts, ulps, care, plan.most or 0)
         return watched(attack, facts, Checked(plan.alarm), plan)
     except SchemaError as error:
         raise UsageError(str(error)) from None
@@ -54,15 +54,14 @@ def attack_on(
 
 def checks_on(options: Options, facts: PublicFacts) -> Attack[None]:
     """Return what checks that a target does what it claims, and attacks nobody."""
-    plan = plan_of(options, facts)
+    plan = replace(plan_of(options, facts), most=_most(options, facts))
     return claim_alone(facts, Checked(plan.alarm), plan)
 
 
 def plan_of(options: Options, facts: PublicFacts) -> Plan:
     """Return how a target is watched: how many answers there are, and of which error."""
-    schedule = options.schedule(facts.claim)
-    all_of_them = (most_answers(schedule, options.cap_value()), facts.policies.max_queries)
-    limits = [most // SHARE for most in all_of_them if most is not None]
+    schedule, most = options.schedule(facts.claim), _most(options, facts)
+    limits = [] if most is None else [most // SHARE]
     if isinstance(schedule, Equal):  # as `planned` sets aside
         limits.append(max(0, MOST + ((schedule.answers or 0) - MOST) // 101))
     boxes: list[Box] = []
@@ -80,9 +79,13 @@ def plan_of(options: Options, facts: PublicFacts) -> Plan:
     )
 
 
-def _unwatched(options: Options, facts: PublicFacts, ulps: int, care: Care) -> Attack[Found]:
+def _unwatched(
+    options: Options, facts: PublicFacts, ulps: int, care: Care, aside: int
+) -> Attack[Found]:
+    """Return the attack by itself, where so many answers are set aside."""
     again = facts.policies.cache and not facts.claim.reads_exactly
     most = _most(options, facts)
+    most = None if most is None else max(1, most - aside)
 
     def attack(facts: PublicFacts) -> Attack[Found]:
         made = _attack(options, facts, care, again, most)

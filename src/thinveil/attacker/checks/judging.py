@@ -54,7 +54,8 @@ class Judge:
         self.exact += int(repeats[scale == 0].sum())
         self.noisy = max(self.noisy, int(repeats[scale > 0].max(initial=0)))
         many = self.checked.questions
-        self.passed("known", f"{many:,} questions with known answers were answered as claimed")
+        questions = "question was" if many == 1 else "questions were"
+        self.passed("known", f"{many:,} {questions} answered as known beforehand")
 
     def fresh(
         self, sures: Sequence[Sure], batch: QueryBatch, answers: Answers, risk: float

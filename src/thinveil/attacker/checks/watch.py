@@ -124,9 +124,9 @@ class _Watch:
     def first(self, *, alone: bool = False) -> list[Sure]:
         """Return the questions to begin with: trivial ones, and the edges of all zones."""
         many = 4 if self._facts.claim.offset else _FIRST
-        sures = [*self._known.trivial(), *islice(self._edges, many)]
+        sures = [*islice(self._edges, many), *self._known.trivial()]
         sures = self._repeated(sures, _ALONE if alone else 0)
-        return [replace(each, repeats=min(each.repeats, 16)) for each in sures[:2]] + sures[2:]
+        return sures[:-2] + [replace(each, repeats=min(each.repeats, 16)) for each in sures[-2:]]
 
     def halves(self, about: About) -> Attack[None]:
         """Find how many records lie below a cut, then ask at all edges of both halves."""
