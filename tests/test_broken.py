@@ -197,7 +197,7 @@ class Spoiling:
     """A curator whose answers are spoilt from some batch on, until it is mended."""
 
     def __init__(self, spoil: Any) -> None:
-        self.curator = Curator(people(12), thinveil.unprotected())
+        self.curator = Curator(people(5), thinveil.unprotected())
         self.facts, self.spoil, self.asked = self.curator.facts, spoil, 0
 
     def answer(self, batch: QueryBatch) -> Any:
@@ -217,7 +217,7 @@ def test_hard_answers_are_clear_errors_and_nothing_is_lost(name, tmp_path, monke
     assert re.search(said, verdict.run.reason)
     assert "diagnosis" not in verdict.run.reason
     target.spoil = None
-    resumed = thinveil.audit(target, resume=verdict.transcript, truth=people(12))
+    resumed = thinveil.audit(target, resume=verdict.transcript, truth=people(5))
     assert resumed.score is not None
     assert resumed.score.exact
     assert resumed.run.meter.replayed == 2
@@ -237,7 +237,7 @@ def test_hard_answers_are_clear_errors_and_nothing_is_lost(name, tmp_path, monke
 )
 def test_other_forms_of_numbers_are_numbers(form):
     target = Spoiling(form)
-    assert thinveil.audit(target, truth=people(12), checks="off").to_plain()["exact"]
+    assert thinveil.audit(target, truth=people(5), checks="off").to_plain()["exact"]
 
 
 def test_a_target_that_uses_its_array_again_changes_no_answer_given_before():
@@ -247,7 +247,7 @@ def test_a_target_that_uses_its_array_again_changes_no_answer_given_before():
         kept[: len(values)] = values
         return kept[: len(values)]
 
-    assert thinveil.audit(Spoiling(again), truth=people(12), checks="off").to_plain()["exact"]
+    assert thinveil.audit(Spoiling(again), truth=people(5), checks="off").to_plain()["exact"]
 
 
 @pytest.mark.parametrize("what", ["threshold", "low", "high", "cell", "column"])
