@@ -22,6 +22,7 @@ from thinveil.auditing.driver import run
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Free
 from thinveil.curator.curator import Curator
+from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.gaussian import Gaussian
@@ -250,3 +251,9 @@ def test_the_seed_of_a_run_reaches_its_draws() -> None:
     facts = PublicFacts(2000, PEOPLE.schema, claim_named("idp-noisy"))
     assert care_for(Options(seed=7), facts).seed == 7
     assert drawn(5, 3).tolist() == drawn(5, 3, 0).tolist() != drawn(5, 3, 7).tolist()
+
+
+@pytest.mark.parametrize(("k", "advice"), [(1, "Use a larger table"), (2, "Use a smaller k or a")])
+def test_no_smaller_k_is_advised_where_there_is_none(k: int, advice: str) -> None:
+    with pytest.raises(UsageError, match=advice):
+        PublicFacts(1, PEOPLE.schema, claim_named("idp", k))

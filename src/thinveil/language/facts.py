@@ -33,8 +33,8 @@ class PublicFacts:
                 group = f"noise reaches {reach} records far: below twice that"
             raise UsageError(
                 f"the number of records is {self.records} and {group} = {2 * reach} records "
-                "several tables look alike in every answer, so no attack can be exact. Use a "
-                "smaller k or a larger table"
+                "several tables look alike in every answer, so no attack can be exact. Use "
+                f"{'a smaller k or ' if reach > 1 else ''}a larger table"
             )
         if self.policies.min_epsilon is not None and not self.claim.protected:
             raise UsageError("an unprotected mechanism claims no loss: it has no smallest share")
