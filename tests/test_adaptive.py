@@ -30,6 +30,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import UsageError
 from thinveil.language.claims import claim_named, idp, unprotected
 from thinveil.language.compiling import compiled
+from thinveil.language.queries import QueryBatch
 from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from thinveil.verdicts.verdict import Verdict
 from worlds import (
@@ -40,6 +41,7 @@ from worlds import (
     boxes_of,
     examples,
     numbers,
+    overheard,
     sweep,
     table_truth,
     wished,
@@ -405,10 +407,11 @@ def test_questions_are_bounded_by_bits_and_by_those_without_protection(
 
 def by_stage(data: Dataset, claim: Any, order: Any = (), thrift: Thrift | None = None) -> Any:
     """Return questions by the first word of what they are about and by column, and the run."""
-    target = Watched(Curator(data, claim))
-    ended = attack_with(wished(adaptive.table, target.facts, order=order, thrift=thrift), target)
+    target, heard = Watched(Curator(data, claim)), list[QueryBatch]()
+    attack = wished(adaptive.table, target.facts, order=order, thrift=thrift)
+    ended = attack_with(overheard(attack, heard), target)
     questions: Multiset[tuple[str, int]] = Multiset()
-    for batch in target.batches:
+    for batch in heard:
         for union in boxes_of(batch):
             (column,) = {list(box)[-1] for box in union}
             questions[batch.about.label.split()[0], column] += 1
@@ -561,11 +564,11 @@ def test_noise_does_not_change_what_is_asked(claim: Any, thrift: Any) -> None:
 @given(world=worlds(columns=3))
 def test_no_question_is_asked_twice(thrift: Any, world: World) -> None:
     """Beyond the search for bounds, that is, which is the one of the published attack."""
-    target = Watched(world.curator())
-    attack_with(wished(adaptive.table, target.facts, thrift=thrift), target)
+    target, heard = world.curator(), list[QueryBatch]()
+    attack_with(overheard(wished(adaptive.table, target.facts, thrift=thrift), heard), target)
     questions = [
         (tuple(sorted(tuple(sorted(box.items())) for box in union)), b)
-        for batch in target.batches
+        for batch in heard
         if batch.about.label == "histograms" or batch.about.label.startswith("attribute")
         for union, b in zip(boxes_of(batch), batch.threshold.tolist(), strict=True)
     ]

@@ -295,6 +295,17 @@ def attack_with(attack: Attack[Any], target: Any) -> Run[Any]:
     return ended
 
 
+def overheard(attack: Attack[Any], heard: list[QueryBatch]) -> Attack[Any]:
+    """Run an attack and keep its batches: targets are not told what they are for."""
+    try:
+        batch = next(attack)
+        while True:
+            heard.append(batch)
+            batch = attack.send((yield batch))
+    except StopIteration as stop:
+        return stop.value
+
+
 class Watched:
     """A target that passes everything on and remembers what was asked."""
 
