@@ -143,10 +143,13 @@ def test_the_command_says_it_and_writes_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("thinveil.commands.audit._open", lambda *args: Dice())
     code = command(
         ["audit", "x.csv", "--strategy", "published", "--checks", "off", "--json", str(run),
-         "--output", str(tmp_path / "out.csv"), "--report", str(tmp_path / "r.html")]
+         "--output", str(tmp_path / "out.csv"), "--report", str(tmp_path / "r.html"),
+         "--transcript", str(tmp_path / "kept")]
     )  # fmt: skip
     assert code == 1
-    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    told = capsys.readouterr()
+    assert "it holds all answers" in told.err
+    said = " ".join(told.out.replace("│", " ").split())
     assert BROKEN in said
     assert "records right" not in said
     assert not (tmp_path / "out.csv").exists()

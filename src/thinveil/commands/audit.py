@@ -294,8 +294,8 @@ def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
 
 def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
     ended, kept = verdict.run.ending, verdict.transcript
-    if ended in ("complete", "undecided"):
-        if verdict.network is not None and kept:
+    if ended in ("broken", "complete", "undecided"):
+        if kept and (verdict.network is not None or ended == "broken"):
             notices.print(Text(f"The transcript is in {kept}; it holds all answers."))
         return
     if ended == "target":
