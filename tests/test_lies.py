@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -120,6 +121,44 @@ def test_weights_have_mean_one_under_the_claim() -> None:
         weights = np.exp(np.array(nats))
         assert weights.mean() < 1 + 4 * weights.std() / math.sqrt(len(weights))
         assert (weights >= 20).mean() < 0.05
+
+
+def looked(name: str, draw: Callable[[int], Floats], rounds: int) -> Passing:
+    """Watch a target of four questions a round, two of them with wider noise where it has two."""
+    claim = claim_named(name)
+    passing = Passing(behind(honest(name, 1)).facts)
+    wide = [1.0, 1 + bool(claim.offset and claim.leaks), 1.0, 1.0]
+    batch = batch_of([([{0: (0, 4)}], 3)] * 4, repeats=8)
+    for _ in range(rounds):
+        values = draw(32) * 1e10 * np.repeat(wide, 8)
+        passing.look(batch, Answers(np.rint(values) if "integer" in name else values, 8, 1e-10))
+    return passing
+
+
+@pytest.mark.parametrize("name", ["idp", "idp-integer", "idp-noisy", "dp-laplace"])
+def test_noise_of_another_shape_is_seen_in_passing(name: str) -> None:
+    rng = np.random.default_rng(5)
+    shapes = {
+        "noise of another shape": lambda many: np.abs(rng.laplace(size=many)),
+        "noise of another": lambda many: rng.choice([-(2**0.5), 2**0.5], many),
+        "noise": lambda many: rng.normal(0, 2**0.5, many),
+    }
+    if name in ("idp", "idp-noisy"):
+        shapes["whole numbers"] = lambda many: np.rint(rng.laplace(size=many) * 1e10) / 1e10
+    for said, draw in shapes.items():
+        passing = looked(name, draw, 100)
+        assert passing.weight > math.log(8e6), said
+        assert said in passing.best()
+
+
+def test_each_weight_in_passing_has_mean_one_under_the_claim() -> None:
+    rng = np.random.default_rng(6)
+    for name in ("idp", "idp-integer", "idp-noisy"):
+        nats = [looked(name, lambda many: rng.laplace(size=many), 6).nats for _ in range(150)]
+        weights = np.exp(np.array(nats))
+        spare = 4 * weights.std(axis=0) / math.sqrt(len(weights))
+        assert (weights.mean(axis=0) < 1 + spare + 1e-9).all(), name
+        assert ((weights >= 20).mean(axis=0) < 0.05).all(), name
 
 
 def test_our_own_curator_is_checked_only_where_that_is_wanted() -> None:

@@ -2,10 +2,12 @@
 
 What an attack asks about has counts that nobody knows. So a question's answers are held against
 the claimed law that fits them best, of all counts (universal inference; Wasserman, Ramdas and
-Balakrishnan 2020). Held against it is the same noise at other widths, the mean over its laws. The
-product of these ratios over all questions has mean at most 1 under the claim: an e-process, as in
-`checks.fit`. Rows that are 0 or 1 throughout, where exact answers occur, tell nothing and count
-as 1; how often noise looks like that is taken off.
+Balakrishnan 2020). Three kinds of other laws are held against it, each a mean over these laws: the
+same noise at other widths; noise whose quantiles come as often as they did in earlier batches
+(estimated as Krichevsky and Trofimov do); whole numbers where nothing is to be rounded. The product
+of each of these ratios over all questions has mean at most 1 under the claim, and so has their
+mean: an e-process, as in `checks.fit`. Rows that are 0 or 1 throughout, where exact answers occur,
+tell nothing and count as 1; how often noise looks like that is taken off.
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ import numpy as np
 from thinveil.attacker.checks.fit import FACTORS
 from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws.additive import Additive
 from thinveil.language.queries import Answers, Codes, Flags, Floats, QueryBatch
 
 _LAWS: Final = 2**13  # laws of questions that are weighed in a batch at most (about 1 ms)
 _ENOUGH: Final = 20_000  # answers after which one batch in 32 is looked at
 _BY_CHANCE: Final = 2.0**-24  # more than a continuous law ever looks exact by chance
+_SIDE: Final = 8  # parts of equal probability on each side of the true bit
+_RARE: Final = 2.0**-8  # more than doubles below 2^44 are whole numbers, where nothing is rounded
+_HIGHEST: Final = 2.0**44  # beyond it doubles are 2^-8 apart, or more
 
 
 @dataclass(slots=True)
@@ -33,12 +39,14 @@ class Passing:
     Args:
         facts: What is public.
         looked: Answers weighed so far.
-        nats: The logarithm of each ratio, by how many times wider noise would be.
+        nats: The logarithm of each ratio: by how many times wider noise would be, by its shape,
+            by whole numbers.
     """
 
     facts: PublicFacts
     looked: int = 0
-    nats: Floats = field(default_factory=lambda: np.zeros(len(FACTORS)))
+    nats: Floats = field(default_factory=lambda: np.zeros(len(FACTORS) + 2))
+    _parts: Floats = field(default_factory=lambda: np.full(2 * _SIDE, 0.5))
     _batches: int = 0
     _constants: Constants = field(init=False)
 
@@ -48,13 +56,17 @@ class Passing:
 
     @property
     def weight(self) -> float:
-        """The logarithm of the mean over all widths."""
+        """The logarithm of the mean over all of them."""
         top = float(self.nats.max())
         return top + math.log(float(np.exp(self.nats - top).mean()))
 
     def best(self) -> str:
-        """Say which width fits best, in a phrase."""
-        return f"noise {FACTORS[int(self.nats.argmax())]:.3g} times as wide as claimed"
+        """Say which of them fits best, in a phrase."""
+        best = int(self.nats.argmax())
+        if best < len(FACTORS):
+            return f"noise {FACTORS[best]:.3g} times as wide as claimed"
+        shape = "noise of another shape: some sizes come too often, others too seldom"
+        return shape if best == len(FACTORS) else "whole numbers, where nothing is to be rounded"
 
     def look(self, batch: QueryBatch, answers: Answers) -> bool:
         """Weigh the answers to a batch, or to the first of its questions; tell whether it did."""
@@ -108,13 +120,46 @@ class Passing:
                 each = law.loglik(values[:, None], bit[row], rate[row] / by, post, False)
                 return np.where(noisy, np.add.reduceat(each, starts), -np.inf)
 
-            best = told(1.0).max(axis=1)
+            claimed = told(1.0)
+            best = claimed.max(axis=1)
             many = np.log(noisy.sum(axis=1))
-            for place, by in enumerate(FACTORS):
-                other = told(by)
+
+            def lead(other: Floats) -> float:
                 top = other.max(axis=1)
                 mean = top + np.log(np.exp(other - top[:, None]).sum(axis=1)) - many
-                self.nats[place] += float((mean - best)[np.isfinite(best)].sum())
+                return float((mean - best)[np.isfinite(best)].sum())
+
+            for place, by in enumerate(FACTORS):
+                self.nats[place] += lead(told(by))
+            if isinstance(law, Additive):  # its noise is as likely on either side
+                shape = self._shape(values, row, bit, rate, claimed)
+                self.nats[-2] += lead(claimed + np.add.reduceat(shape, starts))
+        if post == "none" and self.facts.claim.sampler == "own":
+            small = (np.abs(values) < _HIGHEST) & (values != 0) & (values != 1)
+            whole = values[small] == np.rint(values[small])
+            self.nats[-1] += math.log(0.5) * len(whole) - math.log(_RARE) * np.count_nonzero(whole)
+
+    def _shape(
+        self, values: Floats, row: Codes, bit: Flags, rate: Floats, claimed: Floats
+    ) -> Floats:
+        """Return, for each answer and law, how much likelier its part came so far than claimed.
+
+        A part's probability is that of its size under the law; a whole number's may lie in one
+        part altogether, which is taken off. Then the parts are counted, by the laws that fit best.
+        """
+        law, post = self.facts.claim.noise, self.facts.claim.post
+        assert law is not None
+        far = values[:, None] - bit[row]
+        said = np.isfinite(far)
+        side = np.minimum((2 * _SIDE * law.tail(np.abs(far), rate[row])), _SIDE - 1)
+        part = np.where(said, side, 0).astype(np.int64) + np.where(far < 0, _SIDE, 0)
+        parts = self._parts
+        more: Floats = np.log(len(parts) * parts[part] / parts.sum())
+        if post == "integer":
+            more -= np.log1p(2 * len(parts) * law.still(rate[row], post))
+        fits = part[np.arange(len(row)), claimed.argmax(axis=1)[row]]
+        self._parts = parts + np.bincount(fits[said[:, 0]], minlength=len(parts))
+        return np.where(said, more, 0.0)
 
     def _by_chance(self, rate: Floats, noisy: Flags, row: Codes, many: int) -> Floats:
         """Bound how likely noise looks exact in each row: 0 or 1 throughout."""
