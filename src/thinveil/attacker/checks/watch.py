@@ -210,6 +210,7 @@ class _Watch:
             heard.append(answers)
         elif risk is None:
             self._judge.known(sures, batch, answers)
+            self.say_power()
         else:
             self._judge.fresh(sures, batch, answers, risk)
 
