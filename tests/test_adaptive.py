@@ -409,7 +409,7 @@ def by_stage(data: Dataset, claim: Any, order: Any = (), thrift: Thrift | None =
     """Return questions by the first word of what they are about and by column, and the run."""
     target, heard = Watched(Curator(data, claim)), list[QueryBatch]()
     attack = wished(adaptive.table, target.facts, order=order, thrift=thrift)
-    ended = attack_with(overheard(attack, heard), target)
+    ended = attack_with(overheard(attack, heard.append), target)
     questions: Multiset[tuple[str, int]] = Multiset()
     for batch in heard:
         for union in boxes_of(batch):
@@ -565,7 +565,9 @@ def test_noise_does_not_change_what_is_asked(claim: Any, thrift: Any) -> None:
 def test_no_question_is_asked_twice(thrift: Any, world: World) -> None:
     """Beyond the search for bounds, that is, which is the one of the published attack."""
     target, heard = world.curator(), list[QueryBatch]()
-    attack_with(overheard(wished(adaptive.table, target.facts, thrift=thrift), heard), target)
+    attack_with(
+        overheard(wished(adaptive.table, target.facts, thrift=thrift), heard.append), target
+    )
     questions = [
         (tuple(sorted(tuple(sorted(box.items())) for box in union)), b)
         for batch in heard

@@ -42,6 +42,7 @@ from worlds import (
     ends,
     examples,
     inside,
+    looking,
     one_column,
     ranges,
     rows_of,
@@ -153,14 +154,8 @@ def test_a_table_is_reconstructed(setting: tuple[World, Any], data: st.DataObjec
 
 def looked_at(attack: Any, world: World) -> list[Any]:
     """Run an attack; return what it says it has found, before each round."""
-    looks = []
-
-    class Looking(Watched):
-        def answer(self, batch):
-            looks.append((batch.about.done, batch.about.so_far()))
-            return super().answer(batch)
-
-    attack_with(attack, Looking(world.curator()))
+    looks: list[tuple[float, Any]] = []
+    attack_with(looking(attack, looks), world.curator())
     shares = [done for done, _ in looks]
     assert shares == sorted(shares)
     assert all(0 <= done <= 1 for done in shares)

@@ -39,6 +39,7 @@ from worlds import (
     examples,
     inside,
     leaking_claims,
+    looking,
     one_column,
     rows_of,
     schedule_for,
@@ -128,14 +129,8 @@ def test_the_distinct_records_of_a_table(world: World, data: st.DataObject) -> N
 @given(worlds(columns=2, records=6, claim=BOOTSTRAPS))
 def test_what_is_found_so_far_exists(world: World) -> None:
     assume(not looks_equal(world))
-    looks = []
-
-    class Looking(Watched):
-        def answer(self, batch: Any) -> Any:
-            looks.append((batch.about.done, batch.about.so_far()))
-            return super().answer(batch)
-
-    attack_with(wished(presence.table, world.facts), Looking(world.curator()))
+    looks: list[tuple[float, Any]] = []
+    attack_with(looking(wished(presence.table, world.facts), looks), world.curator())
     for done, found in looks:
         assert 0 <= done <= 1
         for known in range(len(found.columns) + 1):

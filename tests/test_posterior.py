@@ -37,6 +37,7 @@ from worlds import (
     column_truth,
     examples,
     leaking_claims,
+    looking,
     one_column,
     ranges,
     rows_of,
@@ -368,14 +369,8 @@ def test_columns_and_people(world: World) -> None:
 @examples(40)
 @given(worlds(columns=2, records=7, claim=COUNTING))
 def test_what_is_found_so_far_is_true(world: World) -> None:
-    looks = []
-
-    class Looking(Watched):
-        def answer(self, batch: Any) -> Any:
-            looks.append((batch.about.done, batch.about.so_far()))
-            return super().answer(batch)
-
-    attack_with(shell("dataset", world.facts, POSTERIOR), Looking(world.curator()))
+    looks: list[tuple[float, Any]] = []
+    attack_with(looking(shell("dataset", world.facts, POSTERIOR), looks), world.curator())
     assert [done for done, _ in looks] == sorted(done for done, _ in looks)
     for done, found in looks:
         assert 0 <= done <= 1

@@ -39,6 +39,7 @@ from worlds import (
     attack_with,
     boxes_of,
     domain_of,
+    looking,
     rows_of,
     schedule_for,
     sweep,
@@ -136,16 +137,9 @@ def test_the_distinct_values_of_columns(world: World, data: st.DataObject) -> No
 @settings(max_examples=10)
 @given(world=worlds(columns=2, records=6, claim=BOOTSTRAPS))
 def test_what_is_found_so_far_exists(world: World, thrifty: bool) -> None:
-    looks = []
-
-    class Looking(Watched):
-        def answer(self, batch: Any) -> Any:
-            looks.append((batch.about.done, batch.about.so_far()))
-            return super().answer(batch)
-
-    target = Looking(world.curator())
-    attack = table(world.facts, thrifty)
-    run(attack, target, schedule_for(world.claim))
+    looks: list[tuple[float, Any]] = []
+    attack = looking(table(world.facts, thrifty), looks)
+    run(attack, world.curator(), schedule_for(world.claim))
     for done, found in looks:
         assert 0 <= done <= 1
         for known in range(len(found.columns) + 1):

@@ -295,15 +295,20 @@ def attack_with(attack: Attack[Any], target: Any) -> Run[Any]:
     return ended
 
 
-def overheard(attack: Attack[Any], heard: list[QueryBatch]) -> Attack[Any]:
-    """Run an attack and keep its batches: targets are not told what they are for."""
+def overheard(attack: Attack[Any], hear: Callable[[QueryBatch], object]) -> Attack[Any]:
+    """Run an attack and hear its batches: targets are not told what they are for."""
     try:
         batch = next(attack)
         while True:
-            heard.append(batch)
+            hear(batch)
             batch = attack.send((yield batch))
     except StopIteration as stop:
         return stop.value
+
+
+def looking(attack: Attack[Any], looks: list[tuple[float, Any]]) -> Attack[Any]:
+    """Run an attack and look before each round at what it says it has found."""
+    return overheard(attack, lambda batch: looks.append((batch.about.done, batch.about.so_far())))
 
 
 class Watched:
