@@ -25,7 +25,7 @@ from thinveil.language.schema import Grid, Schema
 from thinveil.verdicts.judging.intervals import at_least
 
 LEAKING: Final = ("bdp", "idp", "idp-binary", "idp-integer", "idp-noisy", "unprotected")
-RUNS: Final = {"noise": (3000, 30), "exact": (300, 30), "half-way": (100, 3), "honest": (60, 3)}
+RUNS: Final = {"noise": (3000, 30), "exact": (300, 30), "half-way": (100, 3), "honest": (25, 3)}
 """Attacks on each target, all and for a quick look: where noise is weighed, where answers are
 exact, where the table changes, and on honest ones."""
 LEVEL: Final = 0.05

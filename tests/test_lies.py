@@ -25,6 +25,7 @@ from thinveil.curator.curator import Curator
 from thinveil.language.claims import claim_named
 from thinveil.language.policies import Policies
 from thinveil.language.queries import Answers, Floats, batch_of
+from thinveil.language.schema import MISSING
 from thinveil.verdicts.judging.intervals import chance_of
 
 SUDDEN = [lie for lie in lies() if "half-way" not in lie.what]
@@ -96,6 +97,18 @@ def test_false_alarms_are_as_rare_as_is_said(name: str, error: str) -> None:
         by_checks += any(each.kind in ("known", "fit", "support") for each in ended.evidence)
     assert chance_of(alarms, many, float(error)) > 1e-6
     assert chance_of(by_checks, many, float(error) / 8) > 1e-6
+
+
+@pytest.mark.parametrize("name", LEAKING)
+def test_tiny_tables_with_missing_values_and_no_bounds_are_not_accused(name: str) -> None:
+    schema = thinveil.Schema(
+        (thinveil.Grid("a", missing=True), thinveil.Grid("b", lower=0, upper=1))
+    )
+    for records in (2, 3):
+        codes = np.array([[MISSING, 0], [5, 1], [-7, 1]][:records])
+        truth = Curator(thinveil.Dataset(schema, codes), claim_named(name), seed=1)
+        for attempt in (attempt_on, checks_of):
+            assert attempt(behind(truth), Options(mechanism=name)).run().ending == "complete"
 
 
 def test_weights_have_mean_one_under_the_claim() -> None:
