@@ -102,7 +102,7 @@ def information(
 ) -> float:
     """Return how many bits an answer tells if laws are chosen like this, by plain sums."""
     widest = max(scale for _, scale in inputs)
-    x = np.linspace(-60 * widest, 60 * widest, 40_001)
+    x = np.linspace(-60 * widest, 60 * widest, 16_001)
     laws = [
         np.exp(law.density(np.abs(x - bit), np.full(len(x), 1 / scale))) for bit, scale in inputs
     ]
@@ -112,7 +112,7 @@ def information(
 
 
 @pytest.mark.parametrize("law", [Laplace(), Gaussian(1e-5)], ids=lambda law: law.name)
-@pytest.mark.parametrize(("rate", "offset"), [(1e-6, 1.0), (0.5, 0.25), (2.0, 1.0), (6.0, 3.0)])
+@pytest.mark.parametrize(("rate", "offset"), [(1e-6, 1.0), (0.5, 0.25), (6.0, 3.0)])
 def test_no_choice_of_questions_tells_more_than_the_capacity(
     law: Laplace | Gaussian, rate: float, offset: float
 ) -> None:
@@ -143,7 +143,7 @@ def test_orders_bound_the_capacity_from_above(mechanism: str, loss: float) -> No
 # ---- how few answers there could be
 
 
-@pytest.mark.parametrize("records", [3, 6])
+@pytest.mark.parametrize("records", [3, 5])
 def test_short_codes_leave_room_for_all_other_tables(records: int) -> None:
     """2^-bits sums to at most 1 over all tables of this shape (Kraft)."""
     schema = Schema((Categories("x", ("a", "b", "c")), Categories("y", ("a", "b"))))
@@ -165,7 +165,6 @@ FEWEST = {
     # of thrifty, the attack that asks least: frozen in test_adaptive, or measured there
     ("people", 60): 2_104,
     ("people", 2000): 48_289,
-    ("bank", 200): 6_974,
     ("bank", 300): 9_737,
 }
 
@@ -203,7 +202,7 @@ def test_the_thriftiest_attack_asks_what_is_written_above(
 
 @pytest.mark.parametrize("mechanism", ["idp-noisy", "idp-binary"])
 def test_repeated_answers_are_held_against_what_one_of_them_tells(mechanism: str) -> None:
-    verdict = thinveil.audit(thinveil.people(30), mechanism=mechanism)
+    verdict = thinveil.audit(thinveil.people(14), mechanism=mechanism)
     bounds, asked = sure(verdict.bounds), verdict.run.meter.queries
     assert sure(bounds.questions) <= asked
     assert sure(bounds.questions) > 0.7 * sure(bounds.bits) / bounds.bits_an_answer
