@@ -142,6 +142,7 @@ class Lie:
 def lies() -> Iterator[Lie]:
     """Yield all lies."""
     yield Lie("pure noise", "bdp", partial(noise, "bdp"))
+    yield Lie("pure noise", "idp-noisy", partial(noise, "idp-noisy"))
     yield Lie("coins", "idp-binary", partial(coins, "idp-binary"))
     yield Lie("noise twice as wide", "idp-noisy", partial(wider, "idp-noisy", 2))
     yield Lie("noise half as wide", "idp-noisy", partial(wider, "idp-noisy", 0.5))

@@ -189,7 +189,7 @@ def _otherwise(
     what = sures[first].what if sures else "a range whose count follows from what was found"
     must = f"only be {int(bit[first])}" if scale[first] == 0 else "never be what came"
     return (
-        f"Asked whether {what} holds more than {int(batch.threshold[first]):,} records, where the "
-        f"answer can {must}, it answered otherwise; so it did in {len(wrong):,} of "
+        f"Asked whether more than {int(batch.threshold[first]):,} of the records lie in {what}, "
+        f"where the answer can {must}, it answered otherwise; so it did in {len(wrong):,} of "
         f"{batch.questions:,} such questions."
     )
