@@ -299,3 +299,15 @@ def test_more_answers_never_show_fewer_columns_or_bits() -> None:
     for fewer, more in itertools.pairwise(shown):
         assert set(fewer.columns_known) <= set(more.columns_known)
         assert sure(fewer.bits_share) <= sure(more.bits_share)
+
+
+def test_what_is_proved_at_the_end_only_has_no_bound_before_it() -> None:
+    data = thinveil.people(20)
+    whole = thinveil.audit(data, mechanism="idp-binary")
+    assert whole.error_probability < 1e-6
+    part = thinveil.audit(data, mechanism="idp-binary", max_queries=whole.run.meter.queries // 2)
+    assert part.error_probability == 1
+    assert "proofs come at the end" in printed(part)
+    assert "proofs come at the end" in page(part.record())
+    nothing = thinveil.audit(data, mechanism="dp-laplace")
+    assert nothing.error_probability < 1e-6

@@ -55,6 +55,7 @@ class Meter:
             narrow none.
         error: The chance that any answer was misread, where single answers are read.
         risk: The chance, as planned by the attack, that it decided anything wrongly.
+        proved: Whether that holds of what it knew at the last batch, and not only of its end.
         spent: The claimed loss of everything answered so far.
         channel: What came of looking at doubles; None where nobody looked.
         checks: Answers to questions that check the claim; not among `queries`, `questions` and
@@ -72,6 +73,7 @@ class Meter:
     by_column: Any = None
     error: ErrorBound = field(default_factory=ErrorBound)
     risk: float = 0.0
+    proved: bool = True
     spent: Fraction = Fraction(0)
     channel: Looked | None = None
     checks: int = 0
@@ -262,7 +264,7 @@ class _Carrier:
         self._ledger.record(spend)
         meter.count(batch, self._facts.records)
         meter.error.add(self._facts.claim, batch.queries, stamped.epsilon)
-        meter.risk = batch.about.risk
+        meter.risk, meter.proved = batch.about.risk, batch.about.proved
         meter.spent = self._ledger.spent
         if self._watched:
             how = "replayed" if values is not None else "drawn"

@@ -157,6 +157,7 @@ class About:
         done: How much of the attack's work is settled, between 0 and 1.
         so_far: Called only when somebody looks; returns the reconstruction so far.
         risk: The chance, planned so far, that the attack decided something wrongly.
+        proved: Whether that holds of what is known so far; else proofs come at the end.
         channel: What came of looking at doubles, where the attack does.
         check: Whether it is asked to check the claim, beside the attack.
         checked: What such checks found so far, where there are some.
@@ -167,6 +168,7 @@ class About:
     so_far: Callable[[], Any] = lambda: None
     risk: float = 0.0
     channel: Any = None
+    proved: bool = True
     check: bool = False
     checked: Any = None
 

@@ -118,6 +118,8 @@ def given_away(names: Sequence[str], whom: str = " of 99 % of the people or more
     )
 
 
+UNPROVED: Final = "not bounded: proofs come at the end, which the run did not reach"
+"""What stands for the chance of an error where a run ended before its proofs."""
 NOTHING: Final = "Nothing was settled"
 """What is said where an attack decided nothing: not that there was nothing to see."""
 

@@ -96,7 +96,7 @@ def _hasty(
         batch = next(attack)
         while True:
             quick.words = max(quick.words, care.words)
-            answers = yield replace(batch, about=risky(batch.about, care))
+            answers = yield replace(batch, about=replace(risky(batch.about, care), proved=False))
             care.words = max(quick.words, care.words)
             if answers.epsilon is not None and float(np.median(answers.epsilon)) > _NEARLY:
                 attack.close()
@@ -109,7 +109,7 @@ def _hasty(
     if prove is None:
         return found
     claims = _claims(found, found.counts)
-    sure = yield from prove(claims, about=About("proving", 1.0, lambda: found))
+    sure = yield from prove(claims, about=About("proving", 1.0, lambda: found, proved=False))
     return found if sure.all() else (yield from learned_table.table(facts, care, wish))
 
 
@@ -251,6 +251,7 @@ def _search(facts: PublicFacts, care: Care, stage: _Stage, tree: Tree) -> Attack
         )
         box = np.full(len(low), axis.column), codes_of(axis, low), codes_of(axis, high)
         about = groups.about(facts, stage.done, lambda: tree.partly(stage.so_far()))
+        about = replace(about, proved=False)
         batch = QueryBatch(
             cells, np.concatenate(cell), *box, threshold, repeats=repeats, about=about
         )
@@ -269,7 +270,7 @@ def _settle(
 ) -> Attack[None]:
     """Prove all records; search again for those that are not where they were thought to be."""
     last = len(tree.groups.axes)
-    about = About("proving", 1.0, tree.groups.table)
+    about = About("proving", 1.0, tree.groups.table, proved=False)
     rows = np.flatnonzero(~tree.lost)
     wrong = [np.unique(each) for each in tree.bad]
     if len(rows):
@@ -293,7 +294,7 @@ def _settle(
 def _again(facts: PublicFacts, care: Care, tree: Tree, roots: list[Codes]) -> Attack[None]:
     """Search groups that surely hold their records once more, with proofs at each step."""
     groups = Groups.whole(tree.groups.axes, [])
-    about = About("searching again", 1.0, tree.groups.table)
+    about = About("searching again", 1.0, tree.groups.table, proved=False)
     for axis, earlier, mine in zip(groups.axes, tree.earlier, roots, strict=False):
         groups = groups.joined(earlier, mine)
         places, codes = Axis(axis.column, 0, axis.size - 1), partial(codes_of, axis)

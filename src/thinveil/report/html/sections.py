@@ -213,10 +213,10 @@ def sureness_of(view: View) -> Html:
     if not view.only_trials:
         wanted = run.error_wanted
         planned = "" if wanted is None else f" (planned: {spelled(wanted)} for the whole attack)"
-        lines.append(
-            f"The chance that anything was decided wrongly because of noise is at most "
-            f"{run.error_probability:.2g}{planned}."
-        )
+        chance = f"at most {run.error_probability:.2g}{planned}"
+        if run.error_probability == 1 and run.ended != "complete":
+            chance = sentences.UNPROVED
+        lines.append(f"The chance that anything was decided wrongly because of noise is {chance}.")
     lines += _on_shares(view)
     if run.claim_check is not None:
         lines.append(run.claim_check.sentence())

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from thinveil.report.text import claim_seen
 from thinveil.report.text.reproduced import plain_table
+from thinveil.verdicts import sentences
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.limits.bounds import Bounds
 from thinveil.verdicts.limits.shortest_code import CODES
@@ -198,6 +199,8 @@ def _errors(verdict: Verdict) -> list[tuple[str, str]]:
     if verdict.facts.claim.reads_exactly and verdict.strategy != "posterior":
         return [("chance of a misread answer", chance)]
     wanted = f"{chance} (wanted: {verdict.options.error})"
+    if verdict.error_probability == 1 and not verdict.run.meter.proved:
+        wanted = sentences.UNPROVED
     if verdict.channel is not None and verdict.channel.used:
         return [("chance of any wrong decision", wanted)]
     meter = verdict.run.meter

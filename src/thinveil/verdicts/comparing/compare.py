@@ -28,6 +28,7 @@ from thinveil.verdicts.judging.possible import Possible, possible
 from thinveil.verdicts.judging.scoring import score
 from thinveil.verdicts.limits.bounds import largest_loss
 from thinveil.verdicts.names import ClaimRecord
+from thinveil.verdicts.results import knowledge_of
 from thinveil.verdicts.said_of_trials import HOW_DRAWN
 from thinveil.verdicts.trials import membership_trials, possible_targets
 
@@ -188,6 +189,7 @@ def _tasks(
         found = tried.found
         assert isinstance(found, TableFound)
         scored = score(found, data)
+        known = knowledge_of(found, data.schema, data)
         return _outcome(
             options,
             tried,
@@ -197,6 +199,7 @@ def _tasks(
             of=scored.records,
             baseline=scored.guessed,
             marginals=by_marginals(data.codes, scored.distinct),
+            bits_known=0.0 if known is None else known.bits,
         )
 
     return [membership, attribute, dataset]

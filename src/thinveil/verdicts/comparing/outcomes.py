@@ -32,7 +32,7 @@ class Outcome:
     how many an attacker gets right, on average, who asks nothing, who was told the histogram of
     each column, and who has all other records (None where that is no question). `trials` counts
     the people it was tried on, None for the whole table; for membership, `trial` says what the
-    trials showed.
+    trials showed. `bits_known` are those of an attack on the whole table that may have no record.
     """
 
     DERIVED: ClassVar = (
@@ -60,6 +60,7 @@ class Outcome:
     marginals: float = 0.0
     others: float | None = None
     transcript: Annotated[str, Mark("transcript_sha256")] = ""
+    bits_known: float = 0.0
 
     def __post_init__(self) -> None:
         checked(self.recovered, self.of, self.confidence)
@@ -89,6 +90,8 @@ class Outcome:
         in which much is left open may still show a difference.
         """
         if self.trial is not None and self.trial.epsilon_at_least > 0:
+            return False
+        if self.ended != "complete" and self.bits_known > 0:
             return False
         guess = max(self.baseline, self.marginals, self.others or 0.0)
         if self.recovered <= guess:
