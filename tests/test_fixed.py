@@ -161,7 +161,7 @@ def test_fifteen_identical_answers_are_too_few() -> None:
         strategy="published",
     )
     assert verdict.run.ending != "complete" or not (verdict.score and verdict.score.exact)
-    assert verdict.error_probability == 1.0  # and the result says that it may well be wrong
+    assert verdict.error_probability > 0.5  # and the result says that it may well be wrong
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "thrifty", "posterior"])

@@ -99,7 +99,7 @@ def test_the_whole_table_comes_back_through_opendp() -> None:
     verdict = thinveil.audit(target, truth=data)
     assert verdict.score is not None
     assert verdict.score.exact
-    assert target.exact + target.noisy == verdict.run.meter.queries
+    assert target.exact + target.noisy == verdict.run.meter.drawn
     assert target.exact > 100
     assert target.noisy > 100
     assert float(verdict.run.spent) < 1e-5

@@ -278,7 +278,8 @@ class _Reader:
             more = yield from self._ask(batch, rows, each)
             asked[rows] += each
             told = more if told is None else told.and_then(more)
-            _refuse_bare(told)
+            if questions.scales(told)[1]:
+                _refuse_bare(told)
             while not self._possible(questions, rows, told):
                 if not _widened(self._looked):
                     raise Impossible

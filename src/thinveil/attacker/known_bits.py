@@ -137,7 +137,7 @@ def _counted(
     many = np.bincount(rows.owner, minlength=groups)
     ways = _orders(rows.of_group) - _orders(left) - _orders(rows.of_value)
     sure = float(rows.of_value.sum())
-    others = np.where(left > 0, np.log2(np.maximum(size - many, 1.0) / size), 0.0)
+    others = np.where(left > 0, np.log2(np.maximum(float(size) - many, 1.0) / size), 0.0)
     in_groups = float(sure * told - ways - (left * others).sum())
     shown = [0.0, in_groups]
     if margin is not None and margin.values and sure < records:

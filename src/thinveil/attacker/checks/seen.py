@@ -7,6 +7,7 @@ from typing import Final
 
 from thinveil.attacker.checks.judging import Judge
 from thinveil.language.facts import PublicFacts
+from thinveil.language.laws import Laplace
 
 SIGMAS: Final = 3.2
 """A likelihood ratio falls short of its mean by more deviations in 1 of 1,000 runs (normal law)."""
@@ -50,7 +51,7 @@ def power_of(facts: PublicFacts, judge: Judge) -> list[str]:
         if judge.exact if exact else judge.noisy >= enough(wide, alpha):
             how = "" if exact else mostly
             said.append(f"Another group size or number of records would have been seen{how}.")
-    laplace = claim.noise is not None and claim.noise.name == "laplace" and claim.post == "none"
+    laplace = isinstance(claim.noise, Laplace) and claim.post == "none"
     if laplace and judge.noisy >= enough(_WIDER, alpha):
         said.append(f"Noise twice or half as wide would have been seen{mostly}.")
     if judge.explains:
