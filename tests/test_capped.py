@@ -39,7 +39,7 @@ def capped(most: int, **settings: Any) -> thinveil.Verdict:
 def printed(verdict: thinveil.Verdict) -> str:
     console = Console(width=100, record=True, file=io.StringIO())
     show_verdict(console, verdict)
-    return " ".join(console.export_text().split())
+    return " ".join(console.export_text().replace("│", " ").split())
 
 
 # ---- what is credited
@@ -122,6 +122,48 @@ def test_limits_of_a_count_are_said() -> None:
     assert f"between {low:,} and {high:,} records" not in masked
 
 
+NUMBERS = thinveil.Dataset(Schema((Grid("a", lower=None, upper=None),)), np.arange(1, 41)[:, None])
+
+
+@pytest.mark.parametrize("mechanism", ["idp", "bdp"])
+@pytest.mark.parametrize("strategy", ["adaptive", "thrifty"])
+def test_in_one_column_values_are_records(mechanism: str, strategy: str) -> None:
+    most = 80 if mechanism == "idp" and strategy == "thrifty" else 75 if mechanism == "bdp" else 100
+    verdict = thinveil.audit(NUMBERS, mechanism=mechanism, strategy=strategy, max_queries=most)
+    run = verdict.record()
+    right = sure(verdict.score).recovered
+    assert 25 < right < 40
+    assert run.records_rebuilt == right == sure(verdict.score).attributes[0].recovered
+    shares = [each.records for each in sure(run.trace)]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.6
+    rows = [row[0] for row in verdict.rows()]
+    assert sum(row != "?" for row in rows) == right
+    assert f"recovered {right} of 40" in verdict.sentence()
+    assert "something of" not in verdict.sentence()
+
+
+def test_bits_say_whose_limits_they_rest_on() -> None:
+    part = thinveil.audit(NUMBERS, max_queries=90)
+    run = part.record()
+    assert "by even chances within the limits found" in printed(part)
+    said = progress.rebuilt(run, sure(run.trace)).explained
+    assert "limits as found where they are not public" in said
+    assert "Before its limits are found nothing counts of a column" in said
+    public = Schema((Grid("a", lower=1, upper=64),))
+    part = thinveil.audit(thinveil.Dataset(public, NUMBERS.codes), max_queries=50)
+    run = part.record()
+    assert "by even chances)" in printed(part)
+    assert "as found" not in progress.rebuilt(run, sure(run.trace)).explained
+
+
+def test_where_no_bits_are_counted_yet_that_is_said() -> None:
+    early = printed(thinveil.audit(NUMBERS, max_queries=10))
+    assert "none yet; what is known of limits so far is not counted" in early
+    apart = printed(thinveil.audit(NUMBERS, max_queries=60, mechanism="bdp"))
+    assert "different values count once all of a column are found" in apart
+
+
 # ---- bits
 
 
@@ -157,6 +199,10 @@ def test_bits_are_the_share_of_tables_left() -> None:
     half = ColumnFound(1, [(0, 1)], ranges=((2, 2),), domain=3)
     told = known_bits(schema, table([[0, 0]], [0], [3], [half])).known
     assert told == pytest.approx(bits(lambda rows: column(rows, 1).count(0) == 1))
+    # nothing is settled, and two records lie among the first two values
+    wide = ColumnFound(1, [], ranges=((2, 2), (1, 1)), domain=3)
+    told = known_bits(schema, table([[0, 0]], [0], [3], [wide])).known
+    assert told == pytest.approx(bits(lambda rows: column(rows, 1).count(2) == 1))
     # the first column of records is known, then some of the second
     prefix = table([[0, 0], [1, 0]], [1, 1], [2, 1])
     exact = bits(lambda rows: column(rows, 0) == [0, 0, 1])

@@ -140,7 +140,7 @@ def _counted(
     others = np.where(left > 0, np.log2(np.maximum(float(size) - many, 1.0) / size), 0.0)
     in_groups = float(sure * told - ways - (left * others).sum())
     shown = [0.0, in_groups]
-    if margin is not None and margin.values and sure < records:
+    if margin is not None and (margin.values or margin.ranges) and sure < records:
         alone, whole = _alone(margin, size, records)
         shown.append(alone)
         if whole and sure:

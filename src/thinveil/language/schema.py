@@ -31,6 +31,8 @@ LIMIT: Final = 2**62
 Kind = Literal["integer", "decimal", "date", "datetime"]
 KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime")
 
+UNBOUNDED: Final = "bounds not public"
+"""What is said of an attribute whose bounds nobody knows before they are asked for."""
 _GAPS: Final = ", may be missing"
 
 Value = int | Decimal | date | datetime | str | None
@@ -169,7 +171,7 @@ class Grid:
         """Say in a phrase what is public about this attribute."""
         unit = {"date": " day", "datetime": " second"}.get(self.kind, "")
         unit += "s" if unit and self.step != 1 else ""
-        bounds = "bounds not public"
+        bounds = UNBOUNDED
         if self.lower is not None and self.upper is not None:
             bounds = f"from {self.decode(self.lower)} to {self.decode(self.upper)}"
         return f"{self.kind}, step {self.step}{unit}, {bounds}{_GAPS * self.missing}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from thinveil.errors import RecordError
+from thinveil.language.schema import UNBOUNDED
 from thinveil.verdicts import sentences
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import FORMAT as COMPARISON_FORMAT
@@ -232,6 +233,11 @@ class Record(Plain):
         if self.bits_known is None or not self.bits_of_all:
             return None
         return min(1.0, self.bits_known / self.bits_of_all)
+
+    @property
+    def limits_found(self) -> bool:
+        """Whether all bits rest on limits that the attack found, since they are not public."""
+        return any(UNBOUNDED in each for each in self.assumed_public)
 
     @property
     def settled(self) -> int:

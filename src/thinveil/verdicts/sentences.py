@@ -152,6 +152,8 @@ def known_besides(run: Record) -> str:
     """
     known, begun, of = run.columns_known, run.columns_begun, len(run.attributes)
     parts = []
+    if of == 1 and run.values_rebuilt:
+        known = begun = ()  # in one column values are records, which are said anyway
     if known:
         which = "all " if len(known) == of > 1 else ""
         how = "" if run.distinct_only else " and how often each occurs"
@@ -160,7 +162,7 @@ def known_besides(run: Record) -> str:
         more = "more column" if known else "column"
         parts.append(f"something of {many(some, more)}")
     values = (run.values_rebuilt or 0) / max(run.records, 1)
-    if values and not run.distinct_only:
+    if values and of > 1 and not run.distinct_only:
         parts.append(f"{short(values)} of {many(of, 'attribute')} of an average record together")
     share = run.bits_share
     if share is not None and (run.bits_known or 0) > 0:

@@ -22,7 +22,7 @@ from thinveil.attacker.attacks.distinct_searches import Existence, on_side
 from thinveil.attacker.attacks.distinct_stages import Stage
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.learned_table import least_telling_first
-from thinveil.attacker.attacks.table import Wish, column_found, nothing_of
+from thinveil.attacker.attacks.table import Wish, column_found, known_alone, nothing_of
 from thinveil.attacker.attacks.witness_cut import Cut
 from thinveil.attacker.beliefs.arrays import LEVELS, summed
 from thinveil.attacker.engines.group_testing import Pools
@@ -107,11 +107,11 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     cut = engine.cut
 
     def about(look: Callable[[], list[Domain]], done: float) -> About:
-        return About("values", 0.1 * done, lambda: replace(nothing, margins=margins(look())))
+        return About("values", 0.1 * done, lambda: known_alone(nothing, margins(look())))
 
     known = yield from domains(facts, axes, cut, care, about, in_turn=wish.most is not None)
     columns = margins(known)
-    pilot = About("what is frequent", 0.1, lambda: replace(nothing, margins=columns))
+    pilot = About("what is frequent", 0.1, lambda: known_alone(nothing, columns))
     seen = yield from _pilot(facts, known, care, pilot)
     bits = {column: entropy(mine) for column, mine in seen.items()}
     axes = least_telling_first(axes, wish.order, bits)

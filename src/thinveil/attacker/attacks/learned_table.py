@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.attacks.groups import Groups
-from thinveil.attacker.attacks.table import Wish, column_found, in_order, nothing_of
+from thinveil.attacker.attacks.table import Wish, column_found, in_order, known_alone, nothing_of
 from thinveil.attacker.beliefs.arrays import Triple, joined, levels
 from thinveil.attacker.code_length import log2_factorial
 from thinveil.attacker.engines.histograms import Columns, Histogram, Purse, histograms
@@ -44,7 +44,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     search = _searched(facts, axes_of(facts, wish.widths), wish.thrift)
 
     def so_far() -> TableFound:
-        return replace(nothing, margins=_margins(search))
+        return known_alone(nothing, _margins(search))
 
     about = partial(_described, "histograms", 0.1, so_far)
     yield from _histograms(facts, care, search, purse, about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -192,6 +192,29 @@ def nothing_of(facts: PublicFacts, widths: dict[int, int] | None = None) -> Tabl
     counts = facts.claim.counts
     records = facts.records if counts else 1
     return Groups.whole(axes_of(facts, widths), [records], distinct=not counts).table()
+
+
+def known_alone(nothing: TableFound, margins: tuple[ColumnFound, ...]) -> TableFound:
+    """Return a table of which columns are known by themselves.
+
+    Where it has one column, its values are its records: they are rebuilt, not a margin only.
+    """
+    found = replace(nothing, margins=margins)
+    if len(found.columns) > 1 or not margins or not margins[0].values:
+        return found
+    (column,) = margins
+    codes, counts = np.array(column.values, np.int64).T
+    left = int(column.partial if found.distinct else found.counts.sum() - counts.sum())
+    if left:
+        codes, counts = np.append(codes, 0), np.append(counts, left)
+    known = np.arange(len(codes)) < len(column.values)
+    return replace(
+        found,
+        codes=codes[:, None],
+        known=known.astype(np.int64),
+        counts=counts,
+        bits=None if column.bits is None else (column.bits,),
+    )
 
 
 def in_order(axes: Sequence[Axis], order: Sequence[int] | None) -> list[Axis]:

@@ -15,10 +15,14 @@ from thinveil.verdicts.typed import to_json
 _MOST_BARS: Final = 30
 _MOST_ROWS: Final = 200
 _BITS: Final = (
-    "Every answer rules tables out. Bits count how many, of all that the public facts allow: 0 % "
-    "before the first answer, 100 % once one table is left. Columns that are known by themselves "
-    "count, long before any record does."
+    "Every answer rules tables out. Bits count how many, of all that {}: 0 % before the first "
+    "answer, 100 % once one table is left. A table unlike most of these may show more bits than "
+    "answers carry on average. Columns that are known by themselves count, long before any record "
+    "does."
 )
+_PUBLIC: Final = "the public facts allow"
+_FOUND: Final = "the public facts allow, and limits as found where they are not public"
+_JUMPS: Final = " Before its limits are found nothing counts of a column, so bits may jump then."
 _COMMON: Final = 1.0
 """A loss that is common for a whole release."""
 
@@ -74,8 +78,9 @@ def rebuilt(run: Record, trace: Sequence[Moment]) -> Picture:
     judged = "the true table was not at hand to check it"
     if run.accuracy or run.score is not None:
         judged = "how much is right stands with the verdict"
+    bits = _BITS.format(_FOUND) + _JUMPS if run.limits_found else _BITS.format(_PUBLIC)
     explained = (
-        f"{_BITS} A record counts once all its attributes are known together. This counts what "
+        f"{bits} A record counts once all its attributes are known together. This counts what "
         f"was rebuilt, right or wrong; {judged}."
         if not run.is_nothing
         else "No value was settled; the verdict says what would have been seen."

@@ -226,7 +226,7 @@ def _bits(verdict: Verdict) -> list[tuple[str, str]]:
     """Say how much was found, what it cost, and how that compares."""
     bits, bounds, meter = verdict.bits, verdict.bounds, verdict.run.meter
     if bits is None:
-        return []
+        return _none_yet(verdict)
     rows = [("bits found", f"{short(bits)}, {verdict.bits_basis}"), *_known(verdict)]
     cost = verdict.questions_per_bit
     if cost is not None:
@@ -241,14 +241,27 @@ def _bits(verdict: Verdict) -> list[tuple[str, str]]:
     return rows
 
 
+def _none_yet(verdict: Verdict) -> list[tuple[str, str]]:
+    """Say why no bits are counted of a table when a run has ended early."""
+    if verdict.knowledge is None or verdict.run.ending in ("complete", "undecided"):
+        return []
+    searched = "; what is known of limits so far is not counted"
+    return [("bits found", f"none yet{searched if verdict.record().limits_found else ''}")]
+
+
 def _known(verdict: Verdict) -> list[tuple[str, str]]:
     """Say what share of all bits is known when a run has ended early."""
     known = verdict.knowledge
     if known is None or not known.of_all or verdict.run.ending == "complete":
         return []
+    if not known.bits:
+        apart = verdict.run.found is not None and verdict.record().distinct_only
+        why = ": different values count once all of a column are found" if apart else ""
+        return [("known of all bits", f"none counted yet{why}")]
     share = percent(min(1.0, known.bits / known.of_all))
     least = "" if verdict.score is not None else "at least "
     of = f"{short(known.bits)} of {short(known.of_all)}, by even chances"
+    of += " within the limits found" if verdict.record().limits_found else ""
     return [("known of all bits", f"{least}{share} ({of})")]
 
 
@@ -306,7 +319,7 @@ def _attributes(verdict: Verdict, *, wide: bool) -> Table:
         if (one := each.inferred) is not None
     }
     for each, questions in zip(verdict.score.attributes, asked, strict=False):
-        found = f"{bits[each.name]:,.0f}" if each.name in bits else ""
+        found = f"{bits[each.name]:,.0f}" if each.name in bits else "0"
         table.add_row(
             Text(each.name),
             *((f"{questions:,}", found) if wide else ()),
