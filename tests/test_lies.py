@@ -9,7 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.lies import HONEST, LEAKING, Liar, Lie, always, behind, honest, lies, sold, table
+from bench.lies import (
+    HONEST,
+    LEAKING,
+    Liar,
+    Lie,
+    always,
+    behind,
+    changing,
+    honest,
+    lies,
+    sold,
+    table,
+)
 
 import thinveil
 from thinveil.attacker.checks.fit import Fit
@@ -84,6 +96,29 @@ def test_an_honest_target_is_not_accused(name: str, universe: str) -> None:
     assert alone.meter.checks > 0
     assert alone.meter.checked is not None
     assert "would not have been seen" in alone.meter.checked.power[-1]
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_cache_is_not_accused(name: str) -> None:
+    """The same question has the same noise there, as its policy says."""
+    for k in (1, 2) if name in ("idp", "idp-noisy") else (1,):
+        claim = claim_named(name, k=k)
+        for seed in range(3):
+            truth = Curator(table(seed), claim, seed=seed, policies=Policies(cache=True))
+            ended = thinveil.audit(behind(truth), check_claim=True).run
+            assert ended.ending == "complete"
+            said = " ".join(ended.meter.checked.power) if ended.meter.checked else ""
+            assert ("group size" in said) == (name in ("idp", "idp-integer"))
+
+
+@pytest.mark.parametrize("records", [60, 100])
+def test_half_of_another_table_is_seen_where_only_existence_shows(
+    records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.lies.table", lambda seed: table(seed, records))
+    for seed in range(8):
+        ended = attempt_on(changing("bdp", seed), Options(mechanism="bdp")).run()
+        assert ended.ending == "broken"
 
 
 @pytest.mark.nightly

@@ -34,6 +34,7 @@ class Judge:
         self._passing, self._kept = Passing(facts), Kept()
         self._normal = Normal(Extent.of(facts.schema, facts.claim.universe), facts.records)
         self._passed: dict[str, str] = {}
+        self._heard: set[tuple[int, ...]] = set()
         self.exact = self.noisy = 0  # known answers without noise; most of one question with it
 
     def alpha(self, test: Test) -> float:
@@ -125,12 +126,23 @@ class Judge:
             self.broken(test, said, risk)
         noisy = scale[row] > 0
         values, row = answers.values[noisy], row[noisy]
+        if self.facts.policies.cache:  # the same question has the same noise
+            new = self._unheard(batch)[row] & (np.diff(row, prepend=-1) > 0)
+            values, row = values[new], row[new]
         fit = self._fits[test]
         fit.learn(values, row, bit[row], rate[row])
         if fit.nats >= -math.log(self.alpha(test)):
             what = "questions with known answers" if test == "known" else _FOUND
             said = f"Answers to {what} scatter otherwise than claimed: rather like {fit.best()}."
             self.broken("fit" if test == "known" else "totals", said, fit.chance + risk)
+
+    def _unheard(self, batch: QueryBatch) -> Flags:
+        """Tell which questions were never judged before, however they are worded."""
+        keys = [tuple(each) for each in self._normal.keys(batch).T.tolist()]
+        new = np.array([key not in self._heard for key in keys])
+        new[1:] &= [key not in keys[:at] for at, key in enumerate(keys)][1:]
+        self._heard.update(keys)
+        return new
 
     def look(self, batch: QueryBatch, answers: Answers) -> None:
         """Look at answers of the attack in passing, and keep some."""
@@ -152,7 +164,13 @@ class Judge:
                 f"Its answers scatter otherwise than claimed: rather like {self._passing.best()}."
             )
             self.broken("fit", said, math.exp(-min(weight, 700.0)))
-        self.passed("fit", "the answers of the attack scatter as claimed")
+        many = self.checked.watched
+        self.passed("fit", f"nothing was odd in how {many:,} answers of the attack scatter")
+
+    @property
+    def scattered(self) -> int:
+        """How many answers of the attack had noise for certain, and were weighed."""
+        return self._passing.noisy
 
     @property
     def explains(self) -> bool:

@@ -38,13 +38,15 @@ class Passing:
 
     Args:
         facts: What is public.
-        looked: Answers weighed so far.
+        looked: Answers looked at so far.
+        noisy: Those that had noise for certain, and were weighed.
         nats: The logarithm of each ratio: by how many times wider noise would be, by its shape,
             by whole numbers.
     """
 
     facts: PublicFacts
     looked: int = 0
+    noisy: int = 0
     nats: Floats = field(default_factory=lambda: np.zeros(len(FACTORS) + 2))
     _parts: Floats = field(default_factory=lambda: np.full(2 * _SIDE, 0.5))
     _batches: int = 0
@@ -103,6 +105,7 @@ class Passing:
         still = exact & _still(values, row, len(rows))
         keep = ~still & noisy.any(axis=1)
         self.looked += len(values)
+        self.noisy += int(np.count_nonzero(keep[row]))
         if claim.noise is not None and keep.any():
             self._add(values[keep[row]], (np.cumsum(keep) - 1)[row[keep[row]]], bit[keep],
                       rate[keep], noisy[keep])  # fmt: skip

@@ -36,7 +36,7 @@ def enough(wide: float, alpha: float) -> int:
 
 def power_of(facts: PublicFacts, judge: Judge) -> list[str]:
     """Say which lies would have been seen, given what was asked."""
-    claim, said = facts.claim, []
+    claim, cached, said = facts.claim, facts.policies.cache, []
     if judge.exact >= _MANY:
         chance = max(2.0**-judge.exact, 1e-15)
         said.append(
@@ -48,12 +48,23 @@ def power_of(facts: PublicFacts, judge: Judge) -> list[str]:
     mostly = " with a probability of at least 0.999"
     if claim.leaks and claim.reach and claim.universe == "unbounded":
         exact = claim.offset == 0
-        if judge.exact if exact else judge.noisy >= enough(wide, alpha):
-            how = "" if exact else mostly
+        coins = claim.post == "binary"
+        if (
+            (judge.exact and not (coins and cached))
+            if exact
+            else judge.noisy >= enough(wide, alpha)
+        ):
+            how = "" if exact and not coins else mostly
             said.append(f"Another group size or number of records would have been seen{how}.")
     laplace = isinstance(claim.noise, Laplace) and claim.post == "none"
-    if laplace and judge.noisy >= enough(_WIDER, alpha):
+    known = judge.noisy >= enough(_WIDER, alpha) and not cached
+    passing = claim.offset == 0 and judge.scattered >= enough(_WIDER, judge.alpha("fit"))
+    if laplace and (known or passing):
         said.append(f"Noise twice or half as wide would have been seen{mostly}.")
+    elif claim.protected:
+        said.append("Noise a few times as wide or as narrow may not have been seen.")
     if judge.explains:
-        said.append("Another table in place of this one, half-way, shows in what was found.")
+        said.append(
+            "Another table in place of this one, half-way, nearly always shows in what was found."
+        )
     return [*said, "A record that changed after it was read would not have been seen."]

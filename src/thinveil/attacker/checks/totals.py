@@ -22,6 +22,7 @@ from thinveil.language.queries import Box, Codes, Flags
 from thinveil.language.schema import INFINITE, MISSING
 
 _TRIES: Final = 8  # boxes drawn for each that is asked: those with a count of their own come first
+_SELDOM: Final = 8  # of distinct records, one box in so many is no single point, one not found
 _SOME: Final = -1  # a count that is not known but for being neither 0 nor n
 
 
@@ -63,7 +64,9 @@ def predicted(
     counted = _told(found, asked, facts)
     rows = rows_of(found)
     for number in range(many if rows else 0):
-        counted += _boxes(rows[number % len(rows)], lots, facts.records)
+        each = rows[number % len(rows)]
+        drawn = _point if each.distinct and number % _SELDOM else _boxes
+        counted += drawn(each, lots, facts.records)
     sures: list[Sure] = []
     for box, count in counted:
         sures += _edges(facts, box, count)
@@ -135,6 +138,21 @@ def _boxes(rows: Rows, lots: Lots, n: int) -> list[tuple[Box, int]]:
         if count not in (0, n):
             break
     return best
+
+
+def _point(rows: Rows, lots: Lots, n: int) -> list[tuple[Box, int]]:
+    """Return a record that was found, or one put together of two that was not, with its count.
+
+    Of distinct records wide boxes hold some whatever the table; single points tell tables apart.
+    """
+    found = rows.codes[lots.below(len(rows.codes))].copy()
+    if lots.below(_SELDOM) == 0:
+        place = lots.below(len(rows.columns))
+        found[place] = rows.codes[lots.below(len(rows.codes)), place]
+    inside = (rows.codes == found).all(axis=1)
+    ends = zip(rows.columns, found.tolist(), rows.widths, strict=True)
+    box = {at: (code, code + (1 if code == MISSING else wide)) for at, code, wide in ends}
+    return [(box, rows.count(inside, n))]
 
 
 def _range(rows: Rows, place: int, lots: Lots, *, prefix: bool) -> tuple[int, int]:

@@ -32,6 +32,7 @@ _FIRST_LOOK: Final = 2000  # questions of the attack before the first look in be
 _SELDOM: Final = 4  # the next look comes after so many times as many
 _ALONE: Final = 2048  # noisy answers where nothing but the claim is checked
 _PREDICTED: Final = 32  # fresh questions whose answers follow from what was found
+_EXISTENCE: Final = 44  # the same, where an answer tells less: that of one point
 _NOISE: Final = 4096  # answers to one question at most, to see how wide noise is
 
 
@@ -242,7 +243,8 @@ class _Watch:
             self._judge.broken("contradiction", said, risk)
         self._judge.explained(found, risk)
         if claim.leaks or not claim.protected:
-            sures = predicted(found, self._facts, self._plan.boxes, self._lots, _PREDICTED)
+            many = _PREDICTED if claim.counts else _EXISTENCE
+            sures = predicted(found, self._facts, self._plan.boxes, self._lots, many)
             sures = [replace(each, repeats=self._light()) for each in sures]
             yield from self.ask(sures, about, risk=risk)
 
