@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from thinveil.attacker.evidence.error_budget import Care
-from thinveil.attacker.evidence.power import power
-from thinveil.language.laws import Cauchy, Laplace
+from thinveil.attacker.evidence.power import weakest
 from thinveil.verdicts import said_of_trials
 from thinveil.verdicts.phrases import many, percent, short, spelled, upper
 
@@ -28,7 +26,6 @@ PRECISE: Final = "at the chosen precision"
 GUESSES_MASKED: Final = (
     "What guessing gets is masked: of so few people it would tell what is true of them."
 )
-_DECISIONS: Final = 1000  # as attacks expect; fewer would have shown a little less loss
 MASK: Final = "\u2022\u2022\u2022"
 """What stands where a value is not shown."""
 SILENT: Final = "no usable difference"
@@ -320,17 +317,15 @@ def comparison(compared: Comparison) -> str:
 
 
 def _null(compared: Comparison, calm: Sequence[Line]) -> str:
-    """Say that nothing was seen in all answers to a question, and what would have been."""
+    """Say that nothing was seen in all answers to a question, and what would have been.
+
+    That is what the attacks said themselves; where they differ, the most that stayed unseen.
+    """
+    said = weakest(one.reason for each in calm for one in each.tried)
+    if not said:
+        return ""
     most = compared.settings.most_repeats
-    nats = Care(compared.error_wanted).nats(_DECISIONS)
-    found = f": {SILENT} was found in {most:,} answers to one question"
-    laws = {"Laplace": Laplace(), "Cauchy": Cauchy()}
-    said = [
-        power(most, nats, law)
-        for name, law in laws.items()
-        if any(each.claim.which_is.startswith(name) for each in calm)
-    ]
-    return f"{found}; {'; '.join(said or [power(most, nats)])}"
+    return f": {SILENT} was found in {most:,} answers to one question; {'; '.join(said)}"
 
 
 def _in_doubles(line: Line) -> str:

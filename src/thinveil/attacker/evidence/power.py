@@ -9,6 +9,8 @@ least as powerful.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
@@ -27,6 +29,7 @@ CHANCE: Final = 0.9
 _MOST: Final = 2**14  # beyond, the loss falls with the square root: sums are normal by then
 _POINTS: Final = 2**16  # grid points of the sum that are about aimed at
 _FINE: Final = 512  # steps up to the largest loss of Cauchy noise, which has no atoms
+_SAID: Final = re.compile(r"of honest (?P<law>\w+) noise, a loss of (?P<loss>\S+) an answer .*? %")
 _CLOSE: Final = 1e-3  # standard deviations, and relative width, at which the search ends
 
 
@@ -93,3 +96,13 @@ def power(answers: int, nats: float, noise: object = None) -> str:
         f"of honest {law.title} noise, a loss of {up:.3g} an answer or more would have been seen "
         f"with probability {CHANCE:.0%}"
     ).replace("%", " %")
+
+
+def weakest(said: Iterable[str]) -> list[str]:
+    """Return what `power` said within these sentences, of each law the largest loss only."""
+    least: dict[str, re.Match[str]] = {}
+    for found in filter(None, map(_SAID.search, said)):
+        law = found["law"]
+        if law not in least or float(found["loss"]) > float(least[law]["loss"]):
+            least[law] = found
+    return [each[0] for each in least.values()]

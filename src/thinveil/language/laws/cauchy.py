@@ -17,6 +17,8 @@ CAUCHY: Final = 6.0
 """Cauchy noise needs scale 6 S / epsilon, and S smooth at rate epsilon / 6, for pure DP."""
 
 _HUGE: Final = float(np.finfo(np.float64).max)  # a draw may pass it at the smallest epsilons
+_LEAST: Final = float(np.finfo(np.float64).tiny)  # has a logarithm, as 0 has not
+_FLAT: Final = 1e-290  # below, a mass is its density to all digits, and soon no double
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,15 +42,21 @@ class Cauchy(Additive):
         return Additive.loglik(self, value, bit, rate, post, False)
 
     def density(self, far: Floats, rate: Floats) -> Floats:
-        """Return the log density."""
-        log: Floats = np.log(rate / np.pi) - np.log1p((rate * far) ** 2)
+        """Return the log density, also where the square of rate x is more than a double holds."""
+        with np.errstate(over="ignore"):
+            square = (rate * far) ** 2
+        huge = 2 * (np.log(rate) + np.log(np.maximum(far, _LEAST)))
+        log: Floats = np.log(rate / np.pi) - np.where(square < np.inf, np.log1p(square), huge)
         return log
 
     def whole(self, far: Floats, rate: Floats) -> Floats:
         """Return the log mass of a whole number: arctan(high) - arctan(low), stably."""
-        low, high = rate * (far - 0.5), rate * (far + 0.5)
-        inside: Floats = np.log(np.arctan2(high - low, 1 + low * high) / np.pi)
-        return inside
+        with np.errstate(over="ignore"):
+            low, high = rate * (far - 0.5), rate * (far + 0.5)
+            inside = np.arctan2(rate, 1 + low * high)
+        near = inside > _FLAT
+        log: Floats = np.log(np.where(near, inside, 1.0) / np.pi)
+        return np.where(near, log, self.density(far, rate))
 
     def tail(self, x: float | Floats, rate: float | Floats) -> Floats:
         """Return 1/2 - arctan(rate x) / pi."""

@@ -70,7 +70,8 @@ def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
         "y": log_axis("queries", "queries to reconstruct it exactly", _COUNTS, padding=20),
     }
     colour = _kinds({kinds[True]: "red", kinds[False]: "blue"})
-    shape = {"field": "kind", "legend": None, "scale": {"range": ["cross", "circle"]}}
+    scale = {"domain": list(kinds.values()), "range": ["circle", "cross"]}
+    shape = {**colour, "scale": scale}  # with a legend of its own it joins that of the colours
     mark = {"type": "point", "size": 80, "strokeWidth": 2}
     points_layer = {"data": {"values": points}, **layer(mark, **where, color=colour, shape=shape)}
     text = words(align="right", dx=-10, dy=-8)

@@ -86,7 +86,7 @@ class Stairs:
         ticks: dict[str, Any] = {"tickMinStep": 1, "grid": False, "titleLimit": 320}
         title = "threshold b of the question"
         if self.given == "step":
-            title = "threshold b, relative to the count found"
+            title = "threshold b, from the count found"
             ticks["labelExpr"] = (
                 "datum.value == 0 ? 'count' : (datum.value < 0 ? '\u2212' : '+') + abs(datum.value)"
             )

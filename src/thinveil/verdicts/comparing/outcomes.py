@@ -87,7 +87,8 @@ class Outcome:
         """Whether no more was shown than the best of those gets who never ask.
 
         Of people who were drawn, a little more than on average is no more. Trials of membership
-        in which much is left open may still show a difference.
+        in which much is left open may still show a difference; a few guesses that are all right by
+        luck show none.
         """
         if self.trial is not None and self.trial.epsilon_at_least > 0:
             return False
@@ -97,7 +98,7 @@ class Outcome:
         if self.recovered <= guess:
             return True
         low = 1.0 if self.interval is None else self.interval[0]
-        return low <= guess / self.of and not self.everything
+        return low <= guess / self.of and (self.trial is not None or not self.everything)
 
     @property
     def interval(self) -> tuple[float, float] | None:
