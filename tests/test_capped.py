@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from rich.console import Console
 
 import thinveil
 from thinveil.attacker.code_length import table_bits
-from thinveil.attacker.findings import ColumnFound, CountFound, TableFound
+from thinveil.attacker.findings import ColumnFound, CountFound, PeopleFound, TableFound
 from thinveil.attacker.known_bits import known_bits, whole_bits
-from thinveil.language.schema import Categories, Grid, Schema
+from thinveil.language.schema import MISSING, Categories, Grid, Schema
 from thinveil.report.charts import accuracy, progress
 from thinveil.report.html import page
 from thinveil.report.text.terminal import show_verdict
@@ -162,6 +163,62 @@ def test_where_no_bits_are_counted_yet_that_is_said() -> None:
     assert "none yet; what is known of limits so far is not counted" in early
     apart = printed(thinveil.audit(NUMBERS, max_queries=60, mechanism="bdp"))
     assert "different values count once all of a column are found" in apart
+
+
+def missing() -> thinveil.Dataset:
+    """Return 30 people of three cities; some ages are missing, and their bounds are not public."""
+    schema = Schema((Grid("age", missing=True), Categories("city", ("A", "B", "C"))))
+    rng = np.random.default_rng(1)
+    age = np.where(rng.random(30) < 0.2, MISSING, rng.integers(18, 81, 30))
+    return thinveil.Dataset(schema, np.column_stack([age, np.repeat([0, 1, 2], [9, 11, 10])]))
+
+
+def of_city(mechanism: str, strategy: str, most: int | None) -> thinveil.Verdict:
+    return thinveil.audit(
+        missing(), attack="attribute", known={"city": "A"}, columns=["age"],
+        mechanism=mechanism, strategy=strategy, max_queries=most,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "strategy", ["adaptive", *map(nightly, ("thrifty", "published", "posterior"))]
+)
+def test_values_of_people_that_are_settled_are_credited(strategy: str) -> None:
+    whole = of_city("idp", strategy, None)
+    asked = whole.run.meter.queries
+    true = Counter(missing().codes[:9, 0].tolist())
+    before, seen = 0.0, set()
+    for most in range(10, asked, 3 if strategy == "adaptive" else asked // 20):
+        part = of_city("idp", strategy, most)
+        found = part.run.found
+        person = next(iter(part.record().people), None)
+        said = part.sentence()
+        if person is None or person.matches is None:
+            continue
+        assert isinstance(found, PeopleFound)
+        assert person.judged
+        assert before - 1e-9 <= sure(part.bits) <= sure(whole.bits) + 1e-9
+        before = sure(part.bits)
+        if not person.values:
+            assert "that 9 records fit, and no value yet," in said
+            continue
+        values = dict(found.people[0].values[0].values)
+        assert values == {code: true[code] for code in values}
+        left = 9 - sum(values.values())
+        assert person.left("age") == left
+        seen.add(left)
+        if left:
+            assert "some values of 1 attribute among the 9 records that fit" in said
+            assert f"{left} not known yet" in printed(part)
+            assert "some values of 1 attribute among several records" in page(part.record())
+    assert len(seen - {0}) > 1
+    assert "learned the values of 1 attribute among the 9 records" in whole.sentence()
+
+
+def test_where_no_value_is_found_none_is_said() -> None:
+    part = of_city("bdp", "adaptive", 20)
+    assert "that somebody fits 1 of 1 person, and no value yet," in part.sentence()
+    assert "learned the values that occur" in of_city("bdp", "adaptive", None).sentence()
 
 
 # ---- bits

@@ -260,9 +260,25 @@ def _of_person(
     person: PersonFound, facts: PublicFacts, priors: Mapping[int, Span], present: bool
 ) -> PersonFound:
     held = {column: span for column, span in priors.items() if column not in person.prior_failed}
-    person = replace(person, values=tuple(_with_bits(each, facts, held) for each in person.values))
+    values = tuple(_of_values(each, facts, held, person.matches or 0) for each in person.values)
+    person = replace(person, values=values)
     bits = person_bits(facts, person, present) if person.bits is None else person.bits
     return replace(person, bits=bits)
+
+
+def _of_values(
+    found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span], matches: int
+) -> ColumnFound:
+    """Return values of records that fit a person, with their bits.
+
+    Where only some are known, which of the records have them is not, and tells nothing.
+    """
+    known = sum(count for _, count in found.values)
+    measured = _with_bits(found, facts, priors)
+    if found.bits is not None or not found.partial or known > matches:
+        return measured
+    whose = float(log2_choose(matches, np.array([known]))[0])
+    return replace(measured, bits=max((measured.bits or 0.0) - whose, 0.0))
 
 
 def _summed(

@@ -76,6 +76,11 @@ class PersonResult:
     values: Annotated[Mapping[str, tuple[ValueFound, ...]] | None, OMIT] = None
     prior_failed: Annotated[tuple[str, ...] | None, OMIT] = None
 
+    def left(self, name: str) -> int:
+        """Return how many of several records that fit have no value of an attribute yet."""
+        several = [each.records for each in (self.values or {}).get(name, ())]
+        return 0 if self.matches is None else self.matches - sum(each or 0 for each in several)
+
     def said(self) -> list[str]:
         """Say yes or no about the person, where that was found out."""
         answers = {"present": self.present, "unique": self.unique}
@@ -235,6 +240,8 @@ def _matches(found: ColumnFound, truth: Dataset | None, rows: list[int] | None) 
     if found.distinct:
         return [code for code, _ in found.values] == list(values.tolist())
     actual: Values = list(zip(values.tolist(), counts.tolist(), strict=True))
+    if rows is not None and found.partial:  # of people, what is said is judged, not what is left
+        return set(found.values) <= set(actual)
     return actual == found.values
 
 

@@ -221,20 +221,35 @@ def _about_people(run: Record) -> str:
         unique = sum(each.unique is True for each in people)
         return f"that{_given(run)} {unique:,} of {all_of_them} are unique"
     if run.distinct_only:
-        return f"the values that occur among the records that fit {present:,} of {all_of_them},"
+        if present and not any(each.values for each in people):
+            return f"that somebody fits {present:,} of {all_of_them}, and no value yet,"
+        some = "" if run.ended == "complete" else "some of "
+        whom = f"the records that fit {present:,} of {all_of_them}"
+        return f"{some}the values that occur among {whom},"
     if alone is not None:
-        values = many(len(alone.values or {}), "attribute")
         if not alone.matches:
             return "that nobody in the table fits"
+        if not alone.values:
+            fit = "one record fits" if alone.matches == 1 else f"{alone.matches:,} records fit"
+            return "no value yet" if run.present else f"that {fit}, and no value yet,"
         if alone.matches == 1:
-            return f"{values} of the person"
-        return f"the values of {values} among the {alone.matches:,} records that fit"
+            return f"{many(len(alone.values), 'attribute')} of the person"
+        return f"{_some_or_all(alone)} among the {alone.matches:,} records that fit"
     there = [each for each in people if each.values]
     unique = sum(each.matches == 1 for each in there)
+    part = any(each.left(name) for each in there for name in each.values or {})
     return (
-        f"attributes of {len(there):,} of {all_of_them}, "
+        f"{'some values of ' * part}attributes of {len(there):,} of {all_of_them}, "
         f"{unique:,} of them alone in what was known of them,"
     )
+
+
+def _some_or_all(person: PersonResult) -> str:
+    """Name how many attributes of several records are known, and of how many some values."""
+    left = [person.left(name) for name in person.values or {}]
+    some = sum(each > 0 for each in left)
+    kinds = {"the values of": len(left) - some, "some values of": some}
+    return " and ".join(f"{of} {many(n, 'attribute')}" for of, n in kinds.items() if n)
 
 
 def _given(run: Record) -> str:
@@ -273,7 +288,7 @@ def _kind_of_attributes(people: Sequence[PersonResult]) -> str:
         return f"which values of {values} occur among the records that fit"
     if matches == 1:
         return f"{values} of a person"
-    return f"the values of {values} among several records that fit"
+    return f"{_some_or_all(there[0])} among several records that fit"
 
 
 # All mechanisms

@@ -9,13 +9,12 @@ records fit somebody, their values are counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from thinveil.attacker.attacks.people import cells_of, matches, person_of
-from thinveil.attacker.attacks.people_state import Crowd, Turns
+from thinveil.attacker.attacks.people_state import Crowd, Part, Turns
 from thinveil.attacker.attacks.record_chain import Believed, Chain, Range
 from thinveil.attacker.attacks.table import Wish
 from thinveil.attacker.engines.coroutines import Work, exceeds, side_by_side
@@ -27,7 +26,7 @@ from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import PeopleFound
-from thinveil.attacker.terms import Attack, Rules, Values
+from thinveil.attacker.terms import Attack, Rules
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, MISSING
@@ -170,18 +169,6 @@ def _boxes(crowd: Crowd, people: Codes, threshold: Codes, offsets: Codes | None)
 # -- several records that fit one person --------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Part:
-    """An attribute of a person whom several records fit, and what was found of it."""
-
-    person: int
-    place: int
-    held: bool  # whether the user's bounds hold
-    left: int  # records without a value
-    values: Values = field(default_factory=list)
-    bits: float = 0.0
-
-
 class _Matching(Splits):
     """Splits what several records that fit one person may have; an owner is one of the parts."""
 
@@ -189,14 +176,15 @@ class _Matching(Splits):
         super().__init__(crowd.rules)
         self._crowd = crowd
         self.believed = Believed(crowd.lessons)
-        self.parts: list[_Part] = []
+        self.parts: list[Part] = []
         self.over: list[int] = []
 
     def begin(self, person: int, place: int, bounds: Range | None, held: bool) -> None:
         """Add an attribute of a person."""
         domain, size = self._crowd.domains[place], self._crowd.matched[person].matches or 0
         low, high = bounds if bounds is not None and held else (domain.first, domain.high)
-        self.parts.append(_Part(person, place, held, size))
+        self.parts.append(Part(person, place, held, size))
+        self._crowd.half[person][place] = self.parts[-1]
         node = len(self.parts) - 1, low, high, size
         self.add(*(np.array([each]) for each in node))
 

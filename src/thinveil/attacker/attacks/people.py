@@ -146,16 +146,20 @@ def _with_values(
     axes: Sequence[Axis],
     results: Sequence[Values | None],
 ) -> PersonFound:
-    """Add the values of those attributes that are all found, and whether priors held."""
+    """Add the values that are found of attributes, and whether priors held."""
     shown = facts.claim.counts
     known = [
         (axis, values)
         for axis, values in zip(axes, results, strict=True)
-        if values is not None and (not shown or sum(many for _, many in values) == person.matches)
+        if values or (values is not None and not shown)
     ]
+    found = (column_found(axis, values, distinct=not shown) for axis, values in known)
     return replace(
         person,
-        values=tuple(column_found(axis, values, distinct=not shown) for axis, values in known),
+        values=tuple(
+            replace(each, partial=shown and sum(many for _, many in each.values) != person.matches)
+            for each in found
+        ),
         prior_failed=tuple(
             axis.column
             for axis, values in known

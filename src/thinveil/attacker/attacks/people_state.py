@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,18 @@ from thinveil.language.queries import About, Cells, Codes
 from thinveil.language.schema import MISSING
 
 _WORTH: Final = 8  # a wave is at least this part of those who are over
+
+
+@dataclass(slots=True)
+class Part:
+    """An attribute of a person whom several records fit, and what was found of it."""
+
+    person: int
+    place: int
+    held: bool  # whether the user's bounds hold
+    left: int  # records without a value
+    values: Values = field(default_factory=list)
+    bits: float = 0.0
 
 
 class Crowd:
@@ -49,6 +61,7 @@ class Crowd:
             prior = wish.priors.get(axis.column)
             self.bounds.append(None if prior is None else self._bound(place, *prior))
         self.found: list[dict[int, tuple[Values, float, bool]]] = [{} for _ in matched]
+        self.half: list[dict[int, Part]] = [{} for _ in matched]  # of several records, not over
         self.chains: dict[int, Chain] = {}  # of people who are searched now
 
     def _bound(self, place: int, low: int, high: int) -> Range | None:
@@ -64,9 +77,18 @@ class Crowd:
         person = self.matched[row]
         if row in self.chains:
             self.take(self.chains[row])
-        mine = sorted(self.found[row].items())
+        half = {
+            place: (each.values, each.bits, each.held and place not in self.refuted)
+            for place, each in self.half[row].items()
+            if each.values
+        }
+        mine = sorted((self.found[row] | half).items())
         values = tuple(
-            replace(column_found(self.axes[place], self.domains[place].steps(values)), bits=bits)
+            replace(
+                column_found(self.axes[place], self.domains[place].steps(values)),
+                bits=bits,
+                partial=place in half,
+            )
             for place, (values, bits, _) in mine
         )
         failed = tuple(self.axes[place].column for place, (_, _, held) in mine if not held)
@@ -77,6 +99,7 @@ class Crowd:
 
     def note(self, row: int, place: int, values: Values, bits: float, held: bool) -> None:
         """Take in the values of one attribute of one person, as places."""
+        self.half[row].pop(place, None)
         self.found[row][place] = values, bits, held and place not in self.refuted
 
     def take(self, chain: Chain) -> None:

@@ -233,12 +233,10 @@ class Coroutines:
         """Find all values of each group on each axis, all of them side by side."""
         sizes = zip(groups.rows.tolist(), groups.sizes.tolist(), strict=True)
         jobs = [(row, size, axis) for row, size in sizes for axis in axes]
-        if hints is not None:
-            work = [Work(self._of_person(axis, s, hints), row, axis, s) for row, s, axis in jobs]
-            return (yield from side_by_side(self.facts, groups.cells, work, look, self.care))
         found: list[Values] = [[] for _ in jobs]  # as they come, for those who look on
+        search = self.values_of if hints is None else partial(self._of_person, hints)
         work = [
-            Work(self.values_of(axis, size, mine), row, axis, size)
+            Work(search(axis, size, mine), row, axis, size)
             for (row, size, axis), mine in zip(jobs, found, strict=True)
         ]
         return (
@@ -275,7 +273,7 @@ class Coroutines:
             return 1
         return (yield from self.kit.count(self.rules, MISSING, LOWEST, s))
 
-    def _of_person(self, axis: Axis, s: int, hints: Hints) -> Search[Values]:
+    def _of_person(self, hints: Hints, axis: Axis, s: int, found: Values) -> Search[Values]:
         """Find the values of the s records that fit a person."""
         if axis.column in hints.priors:
             axis = yield from self._narrowed(axis, s, hints.priors[axis.column])
@@ -283,13 +281,15 @@ class Coroutines:
             axis = yield from self.limits_of(axis, s)
         lower, upper = axis.limits
         if axis.size == 1:
-            return [(MISSING if axis.missing else lower, s)]
-        if s > 1 or axis.missing:
-            return (yield from self.values_of(axis, s, []))
-        if hints.shortcut and axis.size == 2:
+            found.append((MISSING if axis.missing else lower, s))
+        elif s > 1 or axis.missing:
+            yield from self.values_of(axis, s, found)
+        elif hints.shortcut and axis.size == 2:
             high = yield from exceeds(self.rules, upper, upper + 1, 0, 1)
-            return [(upper if high else lower, 1)]
-        return [((yield from self.kit.only(self.rules, axis)), 1)]
+            found.append((upper if high else lower, 1))
+        else:
+            found.append(((yield from self.kit.only(self.rules, axis)), 1))
+        return found
 
     def _narrowed(self, axis: Axis, s: int, prior: tuple[int, int]) -> Search[Axis]:
         """Return the axis within prior bounds, if all s records are found to lie there."""

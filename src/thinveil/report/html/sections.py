@@ -109,6 +109,8 @@ def _found(each: ColumnResult | CountResult | PersonResult) -> str:
             parts.append(f"{many(each.matches, 'record')} that fit")
     for name, several in values.items():
         parts.append(f"{name}: {', '.join(_value(one.value) for one in several[:20])}")
+        if isinstance(each, PersonResult) and (left := each.left(name)) > 0:
+            parts[-1] += f", {left:,} not known yet"
     return "; ".join(parts) or "nothing yet"
 
 

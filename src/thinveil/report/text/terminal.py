@@ -360,7 +360,10 @@ def _people(people: Sequence[PersonResult]) -> RenderableType:
     for person in people[:_MOST_ROWS]:
         known = ", ".join(f"{name}={value}" for name, value in person.known.items())
         if person.values is not None:
-            values = {name: map(_several, each) for name, each in person.values.items()}
+            values = {
+                name: [*map(_several, each), *_not_yet(person.left(name))]
+                for name, each in person.values.items()
+            }
             found = "\n".join(f"{name}: {', '.join(each)}" for name, each in values.items())
         else:
             found = ", ".join(person.said())
@@ -368,6 +371,10 @@ def _people(people: Sequence[PersonResult]) -> RenderableType:
         matches = "" if person.matches is None else str(person.matches)
         table.add_row(Text(known), *[matches] * counted, Text(found), *[right] * checked)
     return Group(table, *_more(len(people) - _MOST_ROWS, "people"))
+
+
+def _not_yet(left: int) -> list[str]:
+    return [f"{left:,} not known yet"] if left > 0 else []
 
 
 def _several(found: ValueFound) -> str:
