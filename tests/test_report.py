@@ -336,7 +336,7 @@ def test_of_people_no_more_is_said_than_at_the_terminal():
     assert "An outsider learned 6 attributes of a person from" in beyond(run)
     entry = run["result"][0]
     entry |= {"matches": 81_917, "unique": False}
-    entry["values"] = {"salary": entry["values"]["salary"]}
+    entry["values"] = {"salary": [entry["values"]["salary"][0] | {"records": 81_917}]}
     run |= {"accuracy": None, "membership": results("trial")["membership"]}
     text = beyond(run)
     assert "learned the values of 1 attribute among several records that fit from" in text
