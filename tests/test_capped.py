@@ -165,6 +165,17 @@ def test_bits_say_whose_limits_they_rest_on() -> None:
     assert "as found" not in progress.rebuilt(run, sure(run.trace)).explained
 
 
+def test_more_bits_than_answers_carry_on_average_are_explained() -> None:
+    wide = Schema((Grid("a", lower=0, upper=1000), Grid("b", lower=0, upper=9)))
+    same = np.column_stack([np.full(40, 700), np.arange(40) % 10])
+    part = thinveil.audit(thinveil.Dataset(wide, same), max_queries=45)
+    answers = part.run.meter.queries
+    assert sure(part.knowledge).bits > answers * sure(sure(part.bounds).bits_an_answer)
+    assert "more than answers carry on average, as the table is unlike most" in printed(part)
+    usual = thinveil.audit(NUMBERS, max_queries=100)
+    assert "more than answers carry" not in printed(usual)
+
+
 def test_where_no_bits_are_counted_yet_that_is_said() -> None:
     early = printed(thinveil.audit(NUMBERS, max_queries=10))
     assert "none yet; what is known of limits so far is not counted" in early

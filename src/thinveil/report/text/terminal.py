@@ -262,6 +262,9 @@ def _known(verdict: Verdict) -> list[tuple[str, str]]:
     least = "" if verdict.score is not None else "at least "
     of = f"{short(known.bits)} of {short(known.of_all)}, by even chances"
     of += " within the limits found" if verdict.record().limits_found else ""
+    told = verdict.bounds.bits_an_answer if verdict.bounds is not None else None
+    if told is not None and known.bits > verdict.run.meter.queries * told:
+        of += "; more than answers carry on average, as the table is unlike most"
     return [("known of all bits", f"{least}{share} ({of})")]
 
 
