@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -14,6 +15,7 @@ from rich.console import Console
 import thinveil
 from thinveil.attacker.evidence.power import power, weakest
 from thinveil.language.laws import Cauchy, Laplace
+from thinveil.report.charts.mechanisms import compared
 from thinveil.report.text.comparison import show_comparison
 from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.shared import Settings
@@ -52,6 +54,25 @@ def test_the_verdict_names_the_largest_of_several_losses():
     assert weakest(said) == [large, cauchy]
     assert weakest(["the cap was reached"]) == []
     assert power(64, 20.0, Laplace()) == large
+
+
+@pytest.mark.parametrize(
+    ("right", "told", "place", "at"),
+    [
+        (25, 20, "after", 0.625),  # on the bar it would stand on the mark
+        (10, 20, "after", 0.5),
+        (40, 20, "last", 1.0),
+        (40, 36, "first", 0.0),
+        (5, 36, "after", 0.125),
+    ],
+)
+def test_a_figure_stands_clear_of_the_marks(tmp_path, right, told, place, at):
+    found = compare(two(tmp_path), Settings(mechanisms=("idp",), people=2))
+    line = found.lines[0]
+    first = replace(line.tried[0], recovered=right, of=40, stated=40, baseline=20.0, marginals=told)
+    shown = replace(found, lines=(replace(line, outcomes=(first, *line.outcomes[1:])),))
+    [row] = compared(shown).panels[0].spec["data"]["values"]
+    assert (row["place"], row["at"]) == (place, at)
 
 
 # Cauchy noise at the smallest losses

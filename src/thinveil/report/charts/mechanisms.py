@@ -18,6 +18,7 @@ TASKS: Final = {
     "attribute": "What are a person's other attributes?",
     "dataset": "The whole table",
 }
+_ROOM: Final = 0.7  # the rest of a narrow panel's width is about that of a figure
 _MORE: Final = (
     "Asking nothing", "Knowing the histograms", "Knowing all other records", "Answers",
     "Claimed loss",
@@ -85,6 +86,19 @@ def _recovered(each: Outcome) -> tuple[str, str, str]:
     return what, percent(each.share), between(each.interval) or "whole table"
 
 
+def _place(each: Outcome) -> dict[str, Any]:
+    """Say where the figure stands: after bar and marks, or on the bar and clear of the marks."""
+    if each.silent:
+        return {"place": "after", "at": 0.0}
+    marks = max(each.baseline_share, each.marginals_share, each.others_share or 0.0)
+    end = max(each.share, marks)
+    if end <= _ROOM or each.share < 1 - _ROOM:
+        return {"place": "after", "at": end if end <= _ROOM else each.share}
+    if marks > each.share - (1 - _ROOM):
+        return {"place": "first", "at": 0.0}
+    return {"place": "last", "at": each.share}
+
+
 def _panel(task: str, lines: Sequence[Line]) -> Panel:
     rows: list[dict[str, Any]] = [
         {
@@ -95,6 +109,7 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
             "others": None if each.silent else each.others_share,
             "text": SILENT if each.silent else percent(each.share),
             "kind": line.claim.kind,
+            **_place(each),
         }
         for line in lines
         for each in line.tried
@@ -103,12 +118,10 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
     text, scale = {"field": "text"}, pictures.colours({kind: kind for kind in KINDS})
     cross = pictures.dot("orange", 80, shape="cross", stroke="var(--on-bar)", strokeWidth=1)
     diamond = pictures.dot("blue", 80, shape="diamond", stroke="var(--on-bar)", strokeWidth=1)
-    end = "max(datum.share || 0, datum.guess || 0, datum.told || 0, datum.others || 0)"
     spec: Spec = {
         "height": 30 * len(rows),
         "data": {"values": rows},
         "encoding": {"y": pictures.rows_by("name", [row["name"] for row in rows])},
-        "transform": [{"calculate": end, "as": "end"}],
         "layer": [
             pictures.layer(
                 {"type": "bar", "height": {"band": 0.62}},
@@ -118,17 +131,15 @@ def _panel(task: str, lines: Sequence[Line]) -> Panel:
             pictures.layer(cross, "isValid(datum.told)", x=pictures.number("told")),
             pictures.layer(diamond, "isValid(datum.others)", x=pictures.number("others")),
             pictures.layer(pictures.tick(26), "isValid(datum.guess)", x=pictures.number("guess")),
-            pictures.layer(
-                pictures.words("on-bar", align="right", dx=-6),
-                "datum.share > 0.6",
-                x=pictures.number("share"),
-                text=text,
-            ),
-            pictures.layer(
-                pictures.words(align="left", dx=11),
-                "!(datum.share > 0.6)",
-                x=pictures.number("end"),
-                text=text,
+            *(
+                pictures.layer(
+                    mark, f"datum.place == '{place}'", x=pictures.number("at"), text=text
+                )
+                for place, mark in (
+                    ("last", pictures.words("on-bar", align="right", dx=-6)),
+                    ("first", pictures.words("on-bar", align="left", dx=6)),
+                    ("after", pictures.words(align="left", dx=11)),
+                )
             ),
         ],
     }

@@ -98,7 +98,8 @@ class Outcome:
         if self.recovered <= guess:
             return True
         low = 1.0 if self.interval is None else self.interval[0]
-        return low <= guess / self.of and (self.trial is not None or not self.everything)
+        luck = self.error_probability > 1 - self.confidence
+        return low <= guess / self.of and (luck or not self.everything)
 
     @property
     def interval(self) -> tuple[float, float] | None:
