@@ -310,6 +310,10 @@ def test_risk_against_the_answers_rises_to_everything(drawn):
         assert values == sorted(values)
         assert (curve[-1].known.records, curve[-1].known.values) == (1, 1)
         assert curve[0].known.records == 0
+        bits = [each.bits for each in curve]
+        assert bits == sorted(bits)
+        assert bits[-1] == pytest.approx(1)
+        assert any(each.bits > 0 for each in curve if each.known.values == 0), name
     assert drawn.answers_for("idp", 0.5) < drawn.answers_for("idp", 1.0)
     assert json.loads(json.dumps(drawn.to_plain()))["against_answers"]["records"] == 16
 

@@ -26,6 +26,7 @@ from thinveil.verdicts.comparing.shared import Settings, within
 from thinveil.verdicts.judging.chance import expected_overlap
 from thinveil.verdicts.judging.scoring import coarse, counted, evenly, overlap
 from thinveil.verdicts.names import ClaimRecord
+from thinveil.verdicts.results import knowledge_of
 from thinveil.verdicts.typed import FLAT, Plain
 
 AGAINST_LOSS: Final = ("idp", "idp-noisy", "dp-textbook", "dp-laplace")
@@ -81,11 +82,21 @@ class LossPoint:
 
 @dataclass(frozen=True, slots=True)
 class AnswersPoint:
-    """What is known to an attacker after so many answers, if the curator allows no more."""
+    """What is known to an attacker after so many answers, if the curator allows no more.
+
+    `bits` is the share of all bits that is known (`attacker.known_bits`), columns by themselves
+    included; earlier versions did not count it.
+    """
 
     mechanism: str
     queries: int
     known: Annotated[Known, FLAT]
+    bits: float | None = None
+
+    @property
+    def share(self) -> float:
+        """How much is known: of all bits, or of values in their records where only these are."""
+        return self.known.values if self.bits is None else self.bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +192,7 @@ class Risk(Plain):
     def answers_for(self, mechanism: str, share: float, records: bool = False) -> int | None:
         """Return after how many answers such a share was first seen to be known."""
         for each in self.answers_curve(mechanism):
-            if (each.known.records if records else each.known.values) >= share - 1e-12:
+            if (each.known.records if records else each.share) >= share - 1e-12:
                 return each.queries
         return None
 
@@ -348,14 +359,22 @@ def _looks(data: Dataset, settings: Settings, name: str, observer: Observer) -> 
         nonlocal before, due
         observer(meter, about)
         if before >= due:
-            points.append(AnswersPoint(name, before, known_of(_table(about.so_far()), data)))
+            points.append(_after(name, before, _table(about.so_far()), data))
             due = before * _LOOKS
         before = meter.queries
 
     options = settings.options(name)
     ended = once(curator_of(data, options), options, look).or_interrupt()
     found = _table(ended.found)
-    return [*points, AnswersPoint(name, ended.meter.queries, known_of(found, data))]
+    return [*points, _after(name, ended.meter.queries, found, data)]
+
+
+def _after(name: str, queries: int, found: TableFound, data: Dataset) -> AnswersPoint:
+    """Return what is known after so many answers."""
+    known = knowledge_of(found, data.schema, data)
+    assert known is not None
+    bits = min(1.0, known.bits / known.of_all) if known.of_all else 1.0
+    return AnswersPoint(name, queries, known_of(found, data), bits)
 
 
 def _table(found: object) -> TableFound:
