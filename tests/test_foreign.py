@@ -175,7 +175,7 @@ def test_the_distinct_records_come_back_through_diffprivlib(strategy: str) -> No
     assert verdict.score.exact
     assert verdict.score.distinct
     assert verdict.score.records == 6
-    assert target.calls == target.warned == verdict.run.meter.queries
+    assert target.calls == target.warned == verdict.run.meter.drawn
     assert target.spent == pytest.approx(float(verdict.run.spent), rel=1e-6)
     assert target.spent < 1e-6
 

@@ -34,9 +34,10 @@ from thinveil.auditing.driver import run
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Fixed
 from thinveil.curator.curator import Curator
+from thinveil.errors import QueryError
 from thinveil.language.claims import claim_named
 from thinveil.language.policies import Policies
-from thinveil.language.queries import Answers, Floats, batch_of
+from thinveil.language.queries import Answers, Floats, QueryBatch, batch_of
 from thinveil.language.schema import MISSING
 from thinveil.verdicts.judging.intervals import chance_of
 
@@ -242,6 +243,19 @@ def test_a_refused_check_ends_the_checks_and_not_the_attack() -> None:
     ended = attempt_on(target, Options(mechanism="idp")).run()
     assert ended.ending == "complete"
     assert ended.meter.checks == 0
+
+
+def test_a_target_may_refuse_thresholds_that_nobody_crosses() -> None:
+    truth = honest("idp", 3)
+
+    def answer(batch: QueryBatch, given: int) -> Floats:
+        if batch.threshold.min() < 0 or batch.threshold.max() >= truth.facts.records:
+            raise QueryError("such thresholds are not taken here")
+        return truth.answer(batch).values
+
+    ended = attempt_on(Liar(truth.facts, answer), Options(mechanism="idp")).run()
+    assert ended.ending == "complete"
+    assert ended.meter.checks > 0
 
 
 @pytest.mark.parametrize("name", ["idp", "idp-noisy"])

@@ -238,7 +238,8 @@ class Guard:
         for mechanism in MECHANISMS:
             with served(self.data, mechanism) as (url, token):
                 os.environ["THINVEIL_TOKEN"] = token
-                self.one(f"http/{mechanism}", url)
+                # the attack alone: checks take a part of its error, and it then asks more
+                self.one(f"http/{mechanism}", url, checks="off")
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

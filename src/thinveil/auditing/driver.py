@@ -26,6 +26,7 @@ from thinveil.errors import (
     BudgetError,
     BudgetSpent,
     EvidenceError,
+    QueryError,
     TargetError,
     ThinveilError,
     Undecided,
@@ -172,7 +173,7 @@ def run(
     reason = ""
     answers: Answers | None = None
     about = About()
-    refused: BudgetError | None = None
+    refused: BudgetError | QueryError | None = None
     evidence: tuple[Evidence, ...] = ()
     try:
         with _rare_collections() as each_round:
@@ -185,7 +186,7 @@ def run(
                 about, refused = batch.about, None
                 try:
                     answers = carrier.carry(batch)
-                except BudgetError as spent:
+                except (BudgetError, QueryError) as spent:
                     if not about.check:  # the attack may go on without what checks its target
                         raise
                     refused = spent

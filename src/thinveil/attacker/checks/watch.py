@@ -16,7 +16,7 @@ from thinveil.attacker.checks.lots import Lots
 from thinveil.attacker.checks.seen import enough, power_of
 from thinveil.attacker.checks.totals import crowded, predicted
 from thinveil.attacker.terms import Attack
-from thinveil.errors import BudgetError
+from thinveil.errors import BudgetError, QueryError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Answers, Box, QueryBatch
 
@@ -92,6 +92,7 @@ def watched(attack: Attack[_T], facts: PublicFacts, checked: Checked, plan: Plan
     about = replace(about, done=1.0, so_far=lambda: found)
     yield from watch.ask(watch.again(_BETWEEN) if plan.early else watch.first(), about)
     yield from watch.last(found, about)
+    yield from watch.ask(watch.trivial(), about)
     watch.say_power()
     return found
 
@@ -107,7 +108,10 @@ def claim_alone(facts: PublicFacts, checked: Checked, plan: Plan) -> Attack[None
     yield from watch.ask(watch.first(alone=True), about)
     if facts.claim.reads_exactly and facts.claim.reach:
         yield from watch.halves(about)
-    yield from watch.ask(watch.again(MOST - checked.questions, whole=False), about)
+    trivial = watch.trivial()
+    many = MOST - len(trivial) - checked.questions
+    yield from watch.ask(watch.again(many, whole=False), about)
+    yield from watch.ask(trivial, about)
     watch.say_power()
 
 
@@ -123,11 +127,14 @@ class _Watch:
         self._refused = False
 
     def first(self, *, alone: bool = False) -> list[Sure]:
-        """Return the questions to begin with: trivial ones, and the edges of all zones."""
+        """Return the questions to begin with: the edges of all zones."""
         many = 4 if self._facts.claim.offset else _FIRST
-        sures = [*islice(self._edges, many), *self._known.trivial()]
-        sures = self._repeated(sures, _ALONE if alone else 0)
-        return sures[:-2] + [replace(each, repeats=min(each.repeats, 16)) for each in sures[-2:]]
+        return self._repeated(list(islice(self._edges, many)), _ALONE if alone else 0)
+
+    def trivial(self) -> list[Sure]:
+        """Return the questions to end with: a target may refuse thresholds that nobody crosses."""
+        sures = self._repeated(self._known.trivial())
+        return [replace(each, repeats=min(each.repeats, 16)) for each in sures]
 
     def halves(self, about: About) -> Attack[None]:
         """Find how many records lie below a cut, then ask at all edges of both halves."""
@@ -202,7 +209,7 @@ class _Watch:
         mine = replace(about, label="checking the claim", check=True, checked=self._checked)
         try:
             answers = yield replace(batch, about=mine)
-        except BudgetError:
+        except (BudgetError, QueryError):
             self._refused = True
             return
         self._checked.questions += batch.questions
