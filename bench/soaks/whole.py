@@ -71,8 +71,8 @@ def killed_auditor(folder: Path, quick: bool) -> list[Figure]:
         stands = _account(served)
     finally:
         served.stop()
-    asked = sum(each["queries"] for each in ended)
-    if stands["answers"] != asked or stands["batches"] != sum(each["rounds"] for each in ended):
+    asked = sum(each["queries"] + each["checks"] for each in ended)
+    if stands["answers"] != asked or stands["batches"] < sum(each["rounds"] for each in ended):
         found.broken.append(f"the service answered {stands['answers']}, the runs asked {asked}")
     said = (
         f"{found.kills} kills, {found.runs} runs finished; {found.damaged} transcripts damaged on "
@@ -103,7 +103,7 @@ def bad_network(folder: Path, quick: bool) -> list[Figure]:
     found = json.loads(result.read_text())
     if not found["exact"]:
         broken.append("the reconstruction is not exact")
-    if Fraction(stands["exact"]["spent"]) != Fraction(found["queries"], 10**10):
+    if Fraction(stands["exact"]["spent"]) != Fraction(found["queries"] + found["checks"], 10**10):
         broken.append("the ledger charged more or less than what was asked")
     spoiled = sum(times for fault, times in between.counted.items() if fault != "none")
     said = (
