@@ -142,7 +142,7 @@ def beside() -> dict[str, Any]:
         for seed in (0, 1)
     )
     answers = tuple(
-        AnswersPoint(name, count, Known(0.0, share))
+        AnswersPoint(name, count, Known(0.0, share), share)
         for name in ("unprotected", "idp", "bdp", "idp-binary")
         for count, share in ((1, 0.0), (100, 0.5), (200, 1.0))
     )

@@ -18,11 +18,6 @@ _DASHES: Final = {"line": [1, 0], "dash": [8, 4], "dots": [2, 3]}
 """How lines are drawn in turn, by the name of their sign in legends."""
 _SEARCH: Final = "Whole records: where this search succeeds"
 _PERSON: Final = "One person: in the table or not, by the best attack"
-_BITS: Final = (
-    "how few of all tables are left, by even chances. Columns known by themselves count; whole "
-    "records come late."
-)
-_VALUES: Final = "a value counts together with those searched before it in the same record."
 _LINE: Final = {"type": "line", "strokeWidth": 2.5}
 
 
@@ -150,11 +145,9 @@ def _and(names: Sequence[str]) -> str:
 def against_answers(risk: Risk) -> Picture:
     """Draw how much is known against the answers that a curator allows."""
     curve = risk.against_answers
-    names, guess = curve.mechanisms, curve.baseline_values
-    counted = all(each.bits is not None for each in curve.points)
-    what = "bits" if counted else "values"
+    names = curve.mechanisms
     points = [
-        {"mechanism": each.mechanism, "queries": each.queries, "share": each.share}
+        {"mechanism": each.mechanism, "queries": each.queries, "bits": each.bits}
         for each in curve.points
         if each.queries > 0
     ]
@@ -166,10 +159,9 @@ def against_answers(risk: Risk) -> Picture:
             pictures.layer(
                 {**_LINE, "interpolate": "step-after"},
                 x=pictures.log_axis("queries", title, {"format": ",d"}),
-                y={"field": "share", **pictures.share_axis(f"{what} known")},
+                y={"field": "bits", **pictures.share_axis("bits known")},
                 **_looks(names),
             ),
-            *([] if counted else [_rule(guess)]),
         ],
     }
     halves = {name: risk.answers_for(name, 0.5) for name in names}
@@ -182,26 +174,26 @@ def against_answers(risk: Risk) -> Picture:
         for name in names
     ]
     table = Table(
-        f"Answers after which such a share of the {what} is known",
+        "Answers after which such a share of the bits is known",
         ("Mechanism", *map(percent, SHARES), "Half of the records"),
         rows,
         frozenset({1, 2, 3, 4, 5}),
     )
     said = "; ".join(f"{name} {_after(each)}" for name, each in halves.items())
-    asking_nothing = Key("dash", "ink", f"asking nothing: {percent(guess)} of values")
     reached = [(each, name) for name, each in halves.items() if each is not None]
     headline = "What is known if the curator stops after so many answers"
     if reached:
         answers, name = min(reached)
-        headline = f"Half of all {what} were known after {amount(answers)} answers ({name})"
+        headline = f"Half of all bits were known after {amount(answers)} answers ({name})"
     return Picture(
         "risk-answers",
         headline,
-        "How much of the table is known if the curator stops after so many answers: "
-        + (_BITS if counted else _VALUES),
-        (Panel(spec, f"Answers until half of the {what} are known: {said}."),),
+        "How much of the table is known if the curator stops after so many answers: how few of all "
+        "tables are left, by even chances. Columns known by themselves count; whole records come "
+        "late.",
+        (Panel(spec, f"Answers until half of the bits are known: {said}."),),
         table,
-        (*_keys(names), *([] if counted else [asking_nothing])),
+        tuple(_keys(names)),
         f"{many(curve.records, 'record')}; {curve.epsilon_per_query} claimed an answer.",
     )
 

@@ -168,14 +168,10 @@ def show_risk(console: Console, drawn: Risk) -> None:
             firsts = (_first(drawn, name, share) for share in SHARES)
             table.add_row(name, *firsts, _first(drawn, name, 0.5, records=True))
         console.print(table)
-        bits = all(each.bits is not None for each in answers.points)
         said = (
-            "  Shares are of all bits, by even chances; columns known by themselves count."
-            if bits
-            else "  Shares are of values; a value counts with all values searched before it in its "
-            f"record. Guessing without asking: {answers.baseline_values:.1%} of values."
+            "  Shares are of all bits, by even chances; columns known by themselves count. "
+            f"Guessing without asking: {answers.baseline_records:.1%} of records"
         )
-        said += f" Guessing without asking: {answers.baseline_records:.1%} of records"
         console.print(Text(said))
     if drawn.interrupted:
         console.print(Text("  The curves were interrupted: this is what was done so far."))

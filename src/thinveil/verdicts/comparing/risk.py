@@ -85,18 +85,13 @@ class AnswersPoint:
     """What is known to an attacker after so many answers, if the curator allows no more.
 
     `bits` is the share of all bits that is known (`attacker.known_bits`), columns by themselves
-    included; earlier versions did not count it.
+    included.
     """
 
     mechanism: str
     queries: int
     known: Annotated[Known, FLAT]
-    bits: float | None = None
-
-    @property
-    def share(self) -> float:
-        """How much is known: of all bits, or of values in their records where only these are."""
-        return self.known.values if self.bits is None else self.bits
+    bits: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +185,9 @@ class Risk(Plain):
         return [each for each in self.against_answers.points if each.mechanism == mechanism]
 
     def answers_for(self, mechanism: str, share: float, records: bool = False) -> int | None:
-        """Return after how many answers such a share was first seen to be known."""
+        """Return after how many answers such a share of bits, or records, was first seen known."""
         for each in self.answers_curve(mechanism):
-            if (each.known.records if records else each.share) >= share - 1e-12:
+            if (each.known.records if records else each.bits) >= share - 1e-12:
                 return each.queries
         return None
 
