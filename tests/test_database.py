@@ -181,13 +181,13 @@ def test_the_order_of_columns_is_the_schema_s(place: Place) -> None:
 
 MISFITS: dict[str, tuple[Any, Any, str]] = {
     "outside": ([4, 99, 98], Grid("x", lower=0, upper=9), "2 rows of column 'x' lie outside"),
-    "missing": ([4, None], Grid("x"), "1 rows of column 'x' have no value"),
-    "category": (["a", SECRET], Categories("x", ("a",)), "1 rows of column 'x' hold a text"),
-    "step": ([5, 7], Grid("x", step=Decimal(5)), "1 rows of column 'x' are not of kind"),
-    "fine": ([0.5, 0.25], Grid("x", "decimal", Decimal("0.1")), "1 rows of column 'x'"),
-    "no number": (["1", SECRET], Grid("x"), "1 rows of column 'x' are not of kind"),
-    "too large": ([2**62, 1], Grid("x"), "1 rows of column 'x'"),
-    "too large for its decimals": ([2**61], Grid("x", "decimal", Decimal("0.1")), "1 rows of"),
+    "missing": ([4, None], Grid("x"), "1 row of column 'x' has no value"),
+    "category": (["a", SECRET], Categories("x", ("a",)), "1 row of column 'x' holds a text"),
+    "step": ([5, 7], Grid("x", step=Decimal(5)), "1 row of column 'x' is not of kind"),
+    "fine": ([0.5, 0.25], Grid("x", "decimal", Decimal("0.1")), "1 row of column 'x'"),
+    "no number": (["1", SECRET], Grid("x"), "1 row of column 'x' is not of kind"),
+    "too large": ([2**62, 1], Grid("x"), "1 row of column 'x'"),
+    "too large for its decimals": ([2**61], Grid("x", "decimal", Decimal("0.1")), "1 row of"),
     "another kind": ([1, 2], Grid("x", "date"), "the schema says date"),
     "floats as categories": ([1.5], Categories("x", ("1.5",)), "the schema says category"),
     "all too fine": ([1.5], Grid("x", "decimal", Decimal("1e-16")), "cannot be counted exactly"),
@@ -213,7 +213,7 @@ def test_columns_must_be_those_of_the_schema(place: Place) -> None:
 
 def test_what_no_grid_can_hold_is_refused(place: Place) -> None:
     for values, words in (
-        ([0.1, float("inf")], "1 rows are infinite"),
+        ([0.1, float("inf")], "1 row is infinite"),
         ([0.1 + 0.2, 1 / 3], "more than 15 decimals"),
         (["inf", "1"], "infinite or have too many decimals"),
         (pa.array([], pa.int64()), "no records"),
@@ -265,7 +265,7 @@ def test_sqlite_is_told_by_what_it_stores() -> None:
             ("8", "A", Decimal("2.5"), "false", "x"),
             ("seven", "a", Decimal("1.0"), "true", "1.5"),
         ]
-    with pytest.raises(DataError, match="1 rows of column 'i'"):
+    with pytest.raises(DataError, match="1 row of column 'i'"):
         DatabaseTable.of(connection.table("t")[["i"]], Schema((Grid("i"),)))
     run("UPDATE t SET i = x'00'")
     with pytest.raises(DataError, match="'i' has the type blob"):

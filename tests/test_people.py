@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from thinveil.curator.tables.people import WARDS, people
+from thinveil.curator.tables.invented import WARDS
+from thinveil.curator.tables.people import people
 from thinveil.errors import UsageError
 from thinveil.language.schema import MISSING, Categories, Grid
 

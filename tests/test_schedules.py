@@ -26,6 +26,7 @@ from thinveil.curator.ledger import Ledger, Spend, exact
 from thinveil.errors import BudgetSpent, EpsilonError, ThinveilError, UsageError
 from thinveil.language.claims import SMALLEST_EPSILON, idp
 from thinveil.language.queries import QueryBatch
+from thinveil.language.texts import many
 from thinveil.paper.printed import column_reconstruct
 from worlds import Watched, World, as_a, attack_with, examples, one_column, ranges, sure, worlds
 
@@ -72,7 +73,7 @@ def test_equal_shares_however_they_are_batched(
         batch = asking(questions, repeats)
         ledger.charge(cost(batch, schedule.stamp(batch, drawn)))
         drawn += batch.queries
-    with pytest.raises(BudgetSpent, match=f"split over {answers:,} answers"):
+    with pytest.raises(BudgetSpent, match=f"split over {many(answers, 'answer')}:"):
         schedule.stamp(asking(1), drawn)
 
 

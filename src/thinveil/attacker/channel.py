@@ -34,6 +34,7 @@ from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.mechanisms.unprotected import unprotected
 from thinveil.language.queries import Answers, Codes, QueryBatch
+from thinveil.language.texts import many
 
 _T = TypeVar("_T")
 
@@ -334,7 +335,7 @@ class _Reader:
         wide = (1 + claim.offset) * float(claim.noise.widen(self._epsilon)) / self._epsilon
         alone = doubles.settled_share(claim.noise, wide, self._looked.ulps)
         return Undecided(
-            f"the doubles of {self._care.most_repeats:,} answers to one question do not settle it "
-            f"(--most-repeats allows more); one answer alone tells 0 from 1 in "
+            f"the doubles of {many(self._care.most_repeats, 'answer')} to one question do not "
+            "settle it (--most-repeats allows more); one answer alone tells 0 from 1 in "
             f"about {100 * alone:.0f} % of cases"
         )

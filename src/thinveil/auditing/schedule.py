@@ -15,6 +15,7 @@ from thinveil.curator.ledger import exact
 from thinveil.errors import BudgetError, BudgetSpent, EpsilonError, UsageError
 from thinveil.language.claims import SMALLEST_EPSILON
 from thinveil.language.queries import Codes, Floats, QueryBatch, batch_of
+from thinveil.language.texts import many
 
 LARGEST: Final = 10**9
 """Above this, noise could vanish in the rounding of doubles and pass for an exact answer."""
@@ -138,8 +139,8 @@ class Equal:
             raise UsageError("--answers must be a whole number of at least 1")
         if self.share < SMALLEST_EPSILON:
             raise EpsilonError(
-                f"the total epsilon split over {self.answers:,} answers leaves each a share below "
-                f"{SMALLEST_EPSILON}, where noise overflows a double; use a larger total"
+                f"the total epsilon split over {many(self.answers, 'answer')} leaves each a share "
+                f"below {SMALLEST_EPSILON}, where noise overflows a double; use a larger total"
             )
 
     @property
@@ -158,14 +159,15 @@ class Equal:
         """Return the share, or refuse what was not planned for."""
         if drawn + batch.queries > self._planned:
             raise BudgetSpent(
-                f"the total epsilon was split over {self._planned:,} answers: {drawn:,} are drawn, "
-                f"the next batch asks for {batch.queries:,}; a larger --answers goes further"
+                f"the total epsilon was split over {many(self._planned, 'answer')}: {drawn:,} "
+                f"{'is' if drawn == 1 else 'are'} drawn, the next batch asks for "
+                f"{batch.queries:,}; a larger --answers goes further"
             )
         return self.share
 
     def describe(self) -> str:
         """Say the schedule in a phrase."""
-        over = "the answers it takes" if self.answers is None else f"{self.answers:,} answers"
+        over = "the answers it takes" if self.answers is None else many(self.answers, "answer")
         total = f"{float(self.epsilon):g} in total"
         return f"{total}, split equally over {over}{_at_most(self.each)}"
 
@@ -209,10 +211,10 @@ class Halving:
         """Return one share a question, as `Total` does."""
         if drawn + batch.queries > self.limit:
             raise BudgetSpent(
-                f"a total of {float(self.epsilon):g} can be halved for {self.limit:,} answers, "
-                f"then shares fall below {SMALLEST_EPSILON} and noise overflows a double: "
-                f"{drawn:,} are drawn, the next batch asks for {batch.queries:,}; shrinking "
-                "shares have no such limit"
+                f"a total of {float(self.epsilon):g} can be halved for "
+                f"{many(self.limit, 'answer')}, then shares fall below {SMALLEST_EPSILON} and "
+                f"noise overflows a double: {drawn:,} {'is' if drawn == 1 else 'are'} drawn, the "
+                f"next batch asks for {batch.queries:,}; shrinking shares have no such limit"
             )
         return _capped(np.ldexp(self.total, -_last(batch, drawn)), self.each)
 
@@ -220,7 +222,7 @@ class Halving:
         """Say the schedule in a phrase."""
         return (
             f"{float(self.epsilon):g} in total, halved with each answer, for at most "
-            f"{self.limit:,} answers{_at_most(self.each)}"
+            f"{many(self.limit, 'answer')}{_at_most(self.each)}"
         )
 
 

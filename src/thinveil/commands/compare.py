@@ -26,6 +26,7 @@ from thinveil.commands.common import (
 )
 from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY
+from thinveil.language.texts import many
 from thinveil.report.charts.files import check_figure, save_pictures
 from thinveil.report.charts.mechanisms import compared as mechanisms_compared
 from thinveil.report.charts.risk import against_answers, against_loss
@@ -119,7 +120,9 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
             note(notices, doubt)
     data = sampled(whole, given["sample"] or whole.records, shared.seed)
     if data is not whole:
-        said = f"A sample of {data.records:,} of the table's {whole.records:,} records is used."
+        said = (
+            f"A sample of {data.records:,} of the table's {many(whole.records, 'record')} is used."
+        )
         notices.print(Text(said))
     with progress(notices) as observer:
         compared = compare(data, shared, observer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 from shlex import quote
 from typing import Final
 
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from thinveil.commands.outputs import check_outputs, consoles
 from thinveil.files import write_file
+from thinveil.language.texts import many
 
 MOST: Final = 1_000_000
 """More people than that are nobody's first steps."""
@@ -36,15 +38,28 @@ def command(records: int, seed: int, output: str | None) -> int:
     """
     from thinveil.curator.tables.people import people
 
-    check_outputs([], output=output)
-    text = io.StringIO()
+    made = io.StringIO()
     data = people(records, seed)
-    csv.writer(text, lineterminator="\n").writerows([data.schema.names, *data.rows()])
+    csv.writer(made, lineterminator="\n").writerows([data.schema.names, *data.rows()])
+    text = made.getvalue()
     if output is None:
-        click.echo(text.getvalue(), nl=False)
+        click.echo(text, nl=False)
         return 0
-    write_file(output, text.getvalue(), f"--output {output}")
-    consoles(None)[1].print(
-        Text(f"Wrote {output}: {records:,} made-up people. Now: thinveil audit {quote(output)}")
-    )
+    people_made = many(records, "made-up person", "made-up people")
+    if _holds(Path(output), text.encode()):
+        said = f"{output} holds {people_made} already."
+    else:
+        check_outputs([], output=output)
+        write_file(output, text, f"--output {output}")
+        said = f"Wrote {output}: {people_made}."
+    consoles(None)[1].print(Text(f"{said} Now: thinveil audit {quote(output)}"))
     return 0
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Tell whether a file has this content already: another page had the same line, say."""
+    try:
+        same = path.is_file() and path.stat().st_size == len(content)
+        return same and path.read_bytes() == content
+    except OSError:
+        return False

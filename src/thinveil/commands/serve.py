@@ -37,6 +37,7 @@ from thinveil.curator.service.app import LARGEST_BATCH, RATE, Settings, app_of, 
 from thinveil.curator.service.pacing import Pace
 from thinveil.errors import MissingExtra, OutputError, UsageError
 from thinveil.files import create_private
+from thinveil.language.texts import many
 
 PORT: Final = 8321
 LONGEST_SPELL: Final = 60_000
@@ -161,7 +162,7 @@ def _say(
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     facts = accounts.facts
     lines = [
-        f"Answering questions about {facts.records:,} records under {facts.claim.name}",
+        f"Answering questions about {many(facts.records, 'record')} under {facts.claim.name}",
         f"  address   {address}",
         f"  manual    {address}/docs",
         f"  ledger    {accounts.ledger.path.absolute()}",

@@ -1,4 +1,4 @@
-"""Numbers, dates and moments as texts: the one place that says what counts as which."""
+"""Numbers, dates and moments as texts: the one place that says what counts as which, and how."""
 
 from __future__ import annotations
 
@@ -52,3 +52,12 @@ def moment(value: object) -> datetime:
 def ticks(value: object) -> int:
     """Read a moment as microseconds since 1970, or raise as `moment` does."""
     return (moment(value) - EPOCH) // MICROSECOND
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    """Write a count with its noun.
+
+    >>> many(1, "record"), many(2000, "record"), many(2, "person", "people")
+    ('1 record', '2,000 records', '2 people')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"

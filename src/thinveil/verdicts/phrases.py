@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from thinveil.language.schema import Value
+from thinveil.language.texts import many as many
 
 SPACE: Final = "\u00a0"
 """A space at which no line is broken."""
@@ -55,15 +56,6 @@ def mean(number: float) -> str:
 def loss(epsilon: float | None) -> str:
     """Write a privacy loss: everywhere in the same way, so that one is known again."""
     return "none claimed" if epsilon is None else spelled(epsilon)
-
-
-def many(count: int, one: str, more: str = "") -> str:
-    """Write a count with its noun.
-
-    >>> many(1, "record"), many(2000, "record"), many(2, "person", "people")
-    ('1 record', '2,000 records', '2 people')
-    """
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def amount(number: float | None) -> str:

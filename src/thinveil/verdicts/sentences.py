@@ -192,7 +192,7 @@ def _recovered(run: Record, whole: int) -> str:
     if score.exact:
         return f"recovered all {many(run.records, 'record')} exactly"
     if distinct:
-        return f"recovered {score.recovered:,} of {score.records:,} different records"
+        return f"recovered {score.recovered:,} of {many(score.records, 'different record')}"
     return f"recovered {score.recovered:,} of {many(run.records, 'record')}"
 
 
@@ -340,7 +340,7 @@ def _null(compared: Comparison, calm: Sequence[Line]) -> str:
     if not said:
         return ""
     most = compared.settings.most_repeats
-    return f": {SILENT} was found in {most:,} answers to one question; {'; '.join(said)}"
+    return f": {SILENT} was found in {many(most, 'answer')} to one question; {'; '.join(said)}"
 
 
 def _in_doubles(line: Line) -> str:

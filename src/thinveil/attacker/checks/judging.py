@@ -18,6 +18,7 @@ from thinveil.language.extents import Constants, Extent
 from thinveil.language.facts import PublicFacts
 from thinveil.language.normal import Normal
 from thinveil.language.queries import Answers, Codes, Flags, Floats, Loss, QueryBatch
+from thinveil.language.texts import many
 
 Test = Literal["known", "fit", "totals", "kept"]
 PARTS: Final = {"known": 2, "fit": 4, "totals": 8, "kept": 8}
@@ -54,9 +55,8 @@ class Judge:
         repeats = np.broadcast_to(answers.repeats, len(scale))
         self.exact += int(repeats[scale == 0].sum())
         self.noisy = max(self.noisy, int(repeats[scale > 0].max(initial=0)))
-        many = self.checked.questions
-        questions = "question was" if many == 1 else "questions were"
-        self.passed("known", f"{many:,} {questions} answered as known beforehand")
+        said = many(self.checked.questions, "question was", "questions were")
+        self.passed("known", f"{said} answered as known beforehand")
 
     def fresh(
         self, sures: Sequence[Sure], batch: QueryBatch, answers: Answers, risk: float
@@ -68,7 +68,7 @@ class Judge:
 
     def explained(self, found: object, risk: float) -> None:
         """Judge answers of the attack that were kept, by what was found in the end."""
-        many = 0
+        asked = 0
         leads: list[Floats] = []
         keys = [np.empty((2, 0), np.uint64)]
         zones = self.facts.claim.offset > 0 and self.facts.claim.leaks
@@ -78,15 +78,15 @@ class Judge:
                 keys.append(self._normal.keys(told.batch))
             else:
                 self._judge("totals", told.count, told.batch, told.answers, (), risk)
-            many += told.batch.questions
+            asked += told.batch.questions
         if leads:
             question = np.unique(np.concatenate(keys, axis=1), axis=1, return_inverse=True)[1]
             nats = lead_of_another_table(np.concatenate(leads), question.reshape(-1))
             if nats >= -math.log(self.alpha("kept")):
                 said = "Its first answers do not fit what its last ones show: another table."
                 self.broken("totals", said, math.exp(-nats) + risk)
-        if many:
-            said = f"what was found explains the answers to {many:,} questions of the attack"
+        if asked:
+            said = f"what was found explains the answers to {many(asked, 'question')} of the attack"
             self.passed("kept", said)
 
     def _other_zone(self, told: Told) -> Floats:
@@ -164,8 +164,8 @@ class Judge:
                 f"Its answers scatter otherwise than claimed: rather like {self._passing.best()}."
             )
             self.broken("fit", said, math.exp(-min(weight, 700.0)))
-        many = self.checked.watched
-        self.passed("fit", f"nothing was odd in how {many:,} answers of the attack scatter")
+        watched = many(self.checked.watched, "answer", "answers")
+        self.passed("fit", f"nothing was odd in the scatter of {watched} of the attack")
 
     @property
     def scattered(self) -> int:

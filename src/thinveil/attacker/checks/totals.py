@@ -49,8 +49,9 @@ def crowded(found: object, facts: PublicFacts) -> str:
     for each in rows_of(found):
         records = int(each.counts.sum())
         if len(each.codes) > n or (not each.distinct and records != n):
-            many = f"{len(each.codes):,} different" if each.distinct else f"{records:,}"
-            return f"The answers show {many} records, and the table is said to have {n:,}."
+            shown = f"{len(each.codes):,} different records" if each.distinct else ""
+            shown = shown or f"{records:,} {'record' if records == 1 else 'records'}"
+            return f"The answers show {shown}, and the table is said to have {n:,}."
     return ""
 
 

@@ -22,6 +22,7 @@ from thinveil.curator.tables.coding import Column, coder
 from thinveil.curator.tables.inferring import TIMES, infer_attribute, number_grid, time_grid
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import many
 
 GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
@@ -84,17 +85,21 @@ def _tests(field: Field) -> dict[str, Any]:
     return tests
 
 
+def _rows(count: int) -> str:
+    return many(count, "row is", "rows are")
+
+
 def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
     gaps = found["gap"] > 0
     if found.get("unsound"):
-        what = "are too large" if field.kind == "decimal" else "lie beyond the years 1 to 9999"
+        what = "too large" if field.kind == "decimal" else "beyond the years 1 to 9999"
         raise DataError(
-            f"column {field.name!r}: {found['unsound']:,} rows {what} or are too fine: round or "
+            f"column {field.name!r}: {_rows(found['unsound'])} {what} or too fine: round or "
             "correct them"
         )
     if found.get("infinite"):
         raise DataError(
-            f"column {field.name!r}: {found['infinite']:,} rows are infinite: correct them, or "
+            f"column {field.name!r}: {_rows(found['infinite'])} infinite: correct them, or "
             "make them NULL (in a view, say)"
         )
     if field.kind in ("date", "time"):
@@ -103,7 +108,7 @@ def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
         if field.kind == "integer" or not found[f"p{places}"]:
             return number_grid(field.name, places, gaps)
     raise DataError(
-        f"column {field.name!r}: {found[f'p{field.places}']:,} rows have more than {PLACES} "
+        f"column {field.name!r}: {many(found[f'p{field.places}'], 'value')} of more than {PLACES} "
         "decimals, which databases cannot count exactly: round the column (in a view, say)"
     )
 

@@ -22,11 +22,14 @@ from thinveil.curator.tables.files import check_columns, missing_texts
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
+from thinveil.language.texts import many
 
 _OUTSIDE: Final = (
     "lie outside the bounds of the schema: widen the bounds of this attribute, or use a coarser "
     "step"
 )
+_ONE: Final = {"are": "is", "have": "has", "hold": "holds", "lie": "lies"}
+"""What one row does, where several do so."""
 _PRIME: Final = 2**31 - 1
 _OTHER: Final = 65_521
 _MIXERS: Final = ((48_271, 11), (1_583_458_089, 7_919))
@@ -136,7 +139,7 @@ class DatabaseTable:
         self.close()
 
     def __repr__(self) -> str:
-        return f"DatabaseTable({self._where}, {self.records:,} records)"
+        return f"DatabaseTable({self._where}, {many(self.records, 'record')})"
 
 
 def _opened(
@@ -175,7 +178,9 @@ def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
         said = {"misfit": _misfit(attribute), "gap": f"have {NO_VALUE}", "outside": _OUTSIDE}
         for test, what in said.items():
             if rows := found.get(f"{test}{place}"):
-                raise DataError(f"{rows:,} rows of column {attribute.name!r} {what}")
+                verb, rest = what.split(" ", 1)
+                which = f"{many(rows, 'row')} of column {attribute.name!r}"
+                raise DataError(f"{which} {_ONE[verb] if rows == 1 else verb} {rest}")
     return found["records"]
 
 
@@ -183,7 +188,7 @@ def _misfit(attribute: Attribute) -> str:
     if not isinstance(attribute, Grid):
         return f"hold {UNLISTED}"
     return (
-        f"are not {on_grid(attribute)}, or are too large for it: correct the rows, or change kind "
+        f"are not {on_grid(attribute)}, or too large for it: correct the rows, or change kind "
         "or step in the schema"
     )
 

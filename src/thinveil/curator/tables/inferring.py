@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
+from thinveil.curator.tables.invented import invented
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Kind, Schema
 from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
@@ -150,11 +151,13 @@ def doubts(schema: Schema, records: int) -> list[str]:
 
     A column of many different texts becomes a public list of categories, as long as a quarter of
     the records or longer: names of people, say. Often it holds numbers or dates in a form that is
-    not recognised, or a text that means missing.
+    not recognised, or a text that means missing. The lists of the made-up people are public.
     """
     found = []
     for attribute in schema:
-        if isinstance(attribute, Categories) and len(attribute.values) >= max(FEW, records / 4):
+        if not isinstance(attribute, Categories) or invented(attribute):
+            continue
+        if len(attribute.values) >= max(FEW, records / 4):
             numbers = sum(any(map(str.isdigit, text)) for text in attribute.values)
             hint = (
                 "If these are numbers or dates, say which text means missing (--missing TEXT) or "

@@ -13,22 +13,9 @@ from thinveil.curator.tables.coding import MISSING_TEXTS, Column
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import code
 from thinveil.curator.tables.inferring import infer
+from thinveil.curator.tables.invented import JOBS, NO_INCOME, POSTCODES, WARDS
 from thinveil.errors import UsageError
 from thinveil.language.queries import Codes
-
-POSTCODES: Final = tuple(f"{(number * 2477 + 1067) % 99_991:05d}" for number in range(40))
-WARDS: Final = {
-    "": "observation",
-    "anxiety": "psychiatry",
-    "asthma": "pneumology",
-    "depression": "psychiatry",
-    "diabetes": "internal",
-    "fracture": "surgery",
-    "hip arthrosis": "surgery",
-    "hypertension": "internal",
-    "stroke": "neurology",
-}
-"""The ward that treats each diagnosis; the empty text is a missing one."""
 
 _DIAGNOSES: Final = tuple(WARDS)
 _AGES: Final = (12, 20, 24, 28, 26, 18, 9, 3)
@@ -46,19 +33,6 @@ _ILLNESS: Final = (
 )
 """Weights of the diagnoses, in the order of `WARDS`, for each age group."""
 
-_JOBS: Final = {
-    # name: (weight, monthly salary in cents at 18, more a year of age, insured in 100)
-    "carpenter": (12, 210_000, 3_100, 88),
-    "cashier": (14, 165_000, 900, 72),
-    "driver": (12, 180_000, 1_500, 81),
-    "engineer": (14, 330_000, 6_200, 97),
-    "lawyer": (5, 410_000, 9_900, 98),
-    "nurse": (14, 240_000, 2_600, 96),
-    "physician": (6, 470_000, 8_700, 99),
-    "self-employed": (9, 150_000, 4_400, 35),
-    "teacher": (12, 290_000, 3_700, 99),
-}
-_NO_INCOME: Final = {"pupil": 99, "unemployed": 58}
 _RETIRED: Final = 95
 _FIRST_DAY: Final = date(2019, 1, 1)
 _DAYS: Final = 4 * 365
@@ -125,17 +99,17 @@ def _work(age: int, work: int, pay: int) -> tuple[str, int | None, int]:
     """Return a job, the monthly salary in cents, and how many in a hundred are insured."""
     chance = work % 100
     if age < 16 or (age < 20 and chance < 70):
-        return "pupil", None, _NO_INCOME["pupil"]
-    names = tuple(_JOBS)
-    last_job = names[_pick(tuple(each[0] for each in _JOBS.values()), work // 100)]
-    _, start, rise, insured = _JOBS[last_job]
+        return "pupil", None, NO_INCOME["pupil"]
+    names = tuple(JOBS)
+    last_job = names[_pick(tuple(each[0] for each in JOBS.values()), work // 100)]
+    _, start, rise, insured = JOBS[last_job]
     full = start + rise * (min(age, 66) - 18) if age > 18 else start
     spread = (pay % 2001) + (pay // 4096 % 2001)  # A triangle around 2000.
     salary = full * (8_000 + spread) // 10_000
     if age > 66 or (age > 60 and chance < 30):
         return "retired", salary * 55 // 100, _RETIRED
     if chance < 8:
-        return "unemployed", None, _NO_INCOME["unemployed"]
+        return "unemployed", None, NO_INCOME["unemployed"]
     return last_job, salary, insured
 
 

@@ -33,7 +33,7 @@ from thinveil.verdicts import sentences
 from thinveil.verdicts.comparing import said_of_risk
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
-from thinveil.verdicts.phrases import upper
+from thinveil.verdicts.phrases import many, upper
 from thinveil.verdicts.record import Record
 
 _SCRIPTS: Final = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
@@ -86,7 +86,7 @@ def _head(view: View, title: str) -> list[Html]:
     when = [tag("time", finished[:10], datetime=finished)] if finished else []
     alone = run.claim_check is not None and run.claim_check.alone
     attack = "Check of the claim" if alone else prose.ATTACKS.get(run.attack, run.attack)
-    about = f"{attack} · {run.records:,} records"
+    about = f"{attack} · {many(run.records, 'record')}"
     return [
         paragraph("thinveil audit report", class_="kicker"),
         tag("h1", title),

@@ -138,8 +138,8 @@ def show_risk(console: Console, drawn: Risk) -> None:
         seeds = len({each.seed for each in totals.runs})
         table = _curves(
             "Where this search succeeds: records recovered against the total claimed loss, of "
-            f"{totals.records:,} records, the total split equally over {totals.answers_allowed:,} "
-            f"answers, {seeds} runs a point",
+            f"{many(totals.records, 'record')}, the total split equally over "
+            f"{many(totals.answers_allowed, 'answer')}, {many(seeds, 'run')} a point",
             ["total claimed loss", *names],
         )
         curves = {name: dict(drawn.loss_curve(name)) for name in names}
@@ -160,7 +160,7 @@ def show_risk(console: Console, drawn: Risk) -> None:
         console.print(table)
     if answers.points:
         table = _curves(
-            f"Answers after which so much of {answers.records:,} records is known, at "
+            f"Answers after which so much of {many(answers.records, 'record')} is known, at "
             f"{answers.epsilon_per_query} an answer",
             ["mechanism", *(f"{share:.0%}" for share in SHARES), "half of the records"],
         )

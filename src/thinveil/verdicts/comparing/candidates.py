@@ -14,6 +14,7 @@ import numpy as np
 
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import SchemaError, UsageError
+from thinveil.language.texts import many
 from thinveil.verdicts.judging.others import named_by_others
 from thinveil.verdicts.judging.scoring import most_common
 from thinveil.verdicts.trials import alone_in, known_by
@@ -55,7 +56,8 @@ class AttributeTrial:
             for columns in (self.known, self.wanted)
         )
         return (
-            f"{len(self.people)} of the {self.unique:,} people who are alone in {known}. "
+            f"{len(self.people)} of the {many(self.unique, 'person who is', 'people who are')} "
+            f"alone in {known}. "
             f"To be found: {wanted}."
         )
 

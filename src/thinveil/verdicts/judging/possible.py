@@ -164,7 +164,7 @@ class Possible:
         together = "it"
         said = f"an answer loses at most epsilon = {up(self.pure_of_one)}"
         if self.answers > 1:
-            said += f", and {self.answers:,} answers to one question at most {up(self.pure)}"
+            said += f", and {many(self.answers, 'answer')} to one question at most {up(self.pure)}"
             together = "these"
         return f"{said}. At epsilon 0 the delta of {together} is at most {up(self.at(0.0).high)}."
 
