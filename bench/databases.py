@@ -25,7 +25,7 @@ from thinveil.attacker.findings import TableFound
 from thinveil.curator.database.addresses import connected
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
-from thinveil.curator.tables.delimited import Dialect
+from thinveil.curator.tables.reading import Reading
 
 SPARK_RECORDS, QUICK_SPARK_RECORDS = 5_000, 200
 ATTRIBUTES = 3
@@ -64,7 +64,7 @@ def parquet(
         bytes_ = sum(each.stat().st_size for each in Path(folder).iterdir())
         what = f"DuckDB, Parquet, {strategy}, {size:,} records ({bytes_ / 1e6:,.0f} MB)"
         with watch() as opened:
-            session, found = connected(folder, None, Dialect())
+            session, found = connected(folder, None, Reading())
             schema = Schema(SCHEMA.attributes[:ATTRIBUTES])
             table = DatabaseTable.of(found.select(*schema.names), schema, session=session)
         with table:  # and its session

@@ -42,6 +42,7 @@ from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import duckdb as duckdb_engine
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
 from thinveil.language.queries import Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING
@@ -66,7 +67,7 @@ def on_both(test: Callable[..., None]) -> Callable[..., None]:
 def held(
     place: Place, schema: Schema | None = None, missing: Any = (), **columns: Any
 ) -> DatabaseTable:
-    return DatabaseTable.of(place(pa.table(columns)), schema, missing)
+    return DatabaseTable.of(place(pa.table(columns)), schema, Reading(missing=missing))
 
 
 # ---- the same as in memory
@@ -164,12 +165,12 @@ SCHEMAS: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("case", SCHEMAS.values(), ids=SCHEMAS.keys())
 def test_a_given_schema_codes_as_in_memory(place: Place, case: tuple[Any, Any, Any]) -> None:
     values, attribute, missing = case
-    content = pa.table({"x": values})
+    content, how = pa.table({"x": values}), Reading(missing=missing)
     expected = load(content, Schema((attribute,)), missing=missing)
-    with DatabaseTable.of(place(content), Schema((attribute,)), missing) as table:
+    with DatabaseTable.of(place(content), Schema((attribute,)), how) as table:
         assert records_of(table.to_dataset()) == records_of(expected)
     inferred = load(content, missing=missing)
-    with DatabaseTable.of(place(content), missing=missing) as table:
+    with DatabaseTable.of(place(content), reading=how) as table:
         assert table.schema == inferred.schema
 
 

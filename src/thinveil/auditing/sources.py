@@ -13,8 +13,9 @@ from thinveil.auditing.targets import Target
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.tables.dataset import Dataset, Held
-from thinveil.curator.tables.files import load
+from thinveil.curator.tables.files import load, reading_of
 from thinveil.curator.tables.people import people
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import UsageError
 from thinveil.language.plugins import target_maker, target_names
 from thinveil.language.schema import Schema
@@ -99,7 +100,7 @@ def opened(
         table: The name of a table in a database.
         engine: Whether a file is read into memory or counted by DuckDB where it lies.
         patience: For how many seconds a service that fails is tried again.
-        **how: How a text file is read: `separator`, `quote`, `encoding`, `missing`.
+        **how: How it is read, the fields of `Reading`.
     """
     if isinstance(source, os.PathLike):
         source = os.fspath(source)
@@ -113,7 +114,7 @@ def opened(
     if type(source).__module__.partition(".")[0] == "ibis":
         from thinveil.curator.database.table import DatabaseTable
 
-        return DatabaseTable.of(source, schema, how.get("missing", ()))
+        return DatabaseTable.of(source, schema, reading_of(how))
     if schema is not None and kind in ("people", "service"):
         whose = "the embedded people bring their" if kind == "people" else "a service brings its"
         raise UsageError(f"--schema: {whose} own schema")
@@ -136,10 +137,8 @@ def opened(
 
 
 def reading(origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a text file is to be read."""
-    usual = {"separator": None, "quote": '"', "encoding": "utf-8", "missing": ()}
-    told = {name: origin.get(name, value) for name, value in usual.items()}
-    return told | {"missing": tuple(told["missing"])}
+    """Return how a table is to be read: what options or a transcript say beyond the usual."""
+    return Reading.of(origin).plain()
 
 
 def truth_of(wanted: str | None, held: Held | Target, origin: Mapping[str, Any]) -> Dataset | None:

@@ -16,7 +16,7 @@ from rich.text import Text
 from thinveil.attacker.strategies import USUAL
 from thinveil.auditing.options import TABLE, Options, flag_of
 from thinveil.auditing.settings import own_settings
-from thinveil.auditing.sources import truth_of
+from thinveil.auditing.sources import reading, truth_of
 from thinveil.auditing.targets import Target
 from thinveil.auditing.transcript import Transcript
 from thinveil.commands.common import (
@@ -36,9 +36,8 @@ from thinveil.commands.common import (
 from thinveil.commands.outputs import busy
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
-from thinveil.curator.tables.delimited import Dialect
-from thinveil.curator.tables.files import missing_texts, read_columns
-from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.files import read_columns
+from thinveil.curator.tables.reading import READING, Reading
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.files import write_file
 from thinveil.language.compiling import refusal
@@ -60,7 +59,6 @@ _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
     "show_records", "comparison",
 }  # fmt: skip
-_DIALECT = ("separator", "quote", "encoding")
 _ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside", "engine")
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
 
@@ -144,12 +142,12 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             if isinstance(held, Target):
                 _refuse(ctx, _ITS_OWN, "what is attacked brings its own")
             how = {"transcript": given["transcript"]}
-        told = {name: given[name] for name in _DIALECT if _is_given(ctx, name)}
+        told = {name: given[name] for name in READING if _is_given(ctx, name)}
         with busy(notices, "reading the truth"):
             truth = truth_of(given["truth"], held, {**origin, **told})
         if not given["resume"]:
             how["options"] = _options(held, given, truth)
-        for each in _notes(held, origin, given["strategy"], how.get("options")):
+        for each in _notes(held, given["strategy"], how.get("options")):
             note(notices, each)
         exhibits = bool(report or json_file)
         how |= {"origin": origin, "command": command_line(ctx), "exhibits": exhibits}
@@ -190,8 +188,8 @@ def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "table": None if source is None else shown(_lasting(source) or ""),
         "schema": _lasting(given["schema"]),
-        "missing": list(given["missing"]),
-        **{name: given[name] for name in ("inside", "engine", *_DIALECT)},
+        **{name: given[name] for name in ("inside", "engine")},
+        **reading({**given, "steps": dict(map(_step, given["precision"]))}),
     }
 
 
@@ -211,12 +209,8 @@ def _open(stack: ExitStack, origin: Mapping[str, Any], notices: Console) -> Held
     return held
 
 
-def _notes(
-    held: Held | Target, origin: Mapping[str, Any], strategy: str, options: Options | None
-) -> Iterator[str]:
+def _notes(held: Held | Target, strategy: str, options: Options | None) -> Iterator[str]:
     """Yield what the user should know before a run."""
-    if not isinstance(held, Target) and not origin.get("schema"):
-        yield from doubts(held.schema, held.records)
     if strategy == "thrifty" and (why := refusal()):
         yield f"{why}, {_PLAIN}: {to_install('fast')}"
     if strategy != USUAL and not isinstance(held, Dataset):
@@ -227,6 +221,12 @@ def _notes(
         claim = held.facts.claim if isinstance(held, Target) else options.claim()
         if (used := options.strategy_for(claim)) != options.strategy:
             yield f"{claim.name} has a law of its own, so the {used} strategy is used"
+
+
+def _step(text: str) -> tuple[str, str]:
+    """Split COLUMN=STEP before the columns are known; a step holds no equals sign."""
+    column, _, step = text.rpartition("=")
+    return column, step
 
 
 def _lasting(path: str | None) -> str | None:
@@ -280,8 +280,8 @@ def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | Non
 
 def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
     """Read what is known about many people: a column for each attribute, a row a person."""
-    columns = read_columns(given["people_file"], Dialect(*(given[name] for name in _DIALECT)))
-    gaps = missing_texts(given["missing"])
+    how = Reading.of({**given, "only": None, "drop": None})
+    columns, gaps = read_columns(given["people_file"], how).columns, how.gaps
     texts = [[each.texts[place] for place in each.index.tolist()] for each in columns]
     return tuple(
         {

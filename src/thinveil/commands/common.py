@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -22,6 +23,7 @@ from thinveil.commands.outputs import note as note
 from thinveil.commands.outputs import write_json as write_json
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
+from thinveil.curator.tables.reading import DATES, NO_REMARKS
 from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.plugins import mechanism_names
@@ -115,18 +117,55 @@ schema_option = click.option(
 )
 
 
+def _listed(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Split A,B,.. as a line of CSV, so that a name may hold a comma in quotation marks."""
+    return () if value is None else tuple(next(csv.reader([value]), ()))
+
+
+def _line(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Read the number of a line, or "none"."""
+    if value is None or value.isdecimal():
+        return None if value is None else int(value)
+    if value.lower() == "none":
+        return 0
+    raise click.BadParameter("give the number of a line, from 1, or none")
+
+
 reading_options = _added(
+    click.option("--sheet", metavar="NAME", help="The sheet of a spreadsheet. [the first]"),
+    click.option(
+        "--dates", type=click.Choice(DATES), help="How 01/02/1990 is read. [found out, and said]"
+    ),
+    click.option(
+        "--not-missing", multiple=True, metavar="TEXT", help="A value, though it looks missing."
+    ),
     click.option(
         "--missing",
         multiple=True,
         metavar="TEXT",
         help="A text that means a missing value, besides empty, NULL and NaN.",
     ),
-    click.option("--encoding", default="utf-8", help="Of a text file. [utf-8]"),
-    click.option("--quote", default='"', help="The quotation mark of a text file."),
-    click.option("--separator", help="Between the fields of a text file; found out unless given."),
+    click.option("--drop", callback=_listed, metavar="A,B,..", help="Columns to leave out."),
+    click.option("--only", callback=_listed, metavar="A,B,..", help="Columns to read. [all]"),
+    click.option(
+        "--keep-unnamed",
+        is_flag=True,
+        help="Keep columns without a name, though they count the rows or are empty.",
+    ),
+    click.option(
+        "--comment", metavar="MARK", help="What lines that are no data begin with. [found out]"
+    ),
+    click.option(
+        "--header",
+        callback=_line,
+        metavar="LINE|none",
+        help="The line with the columns' names. [found out]",
+    ),
+    click.option("--encoding", metavar="NAME", help="Of a text file. [found out]"),
+    click.option("--quote", metavar="MARK", help='Of a text file. ["]'),
+    click.option("--separator", metavar="MARK", help="Between fields. [found out]"),
 )
-"""Adds the options that say how a text file is to be read."""
+"""Adds the options that say how a table is to be read: the fields of `Reading`."""
 place_options = _added(
     click.option("--table", "inside", metavar="NAME", help="The table in a database."),
     click.option(
@@ -146,7 +185,11 @@ def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
     engine, patience = origin.get("engine") or "auto", origin.get("patience")
     where = (origin.get("table"), schema, origin.get("inside"), engine, patience)
     with busy(notices, "opening the table"):
-        return opened(*where, **reading(origin))
+        held = opened(*where, **reading(origin))
+    remarks = getattr(held, "remarks", NO_REMARKS)
+    for each in (*remarks.assumed, *remarks.doubts):
+        note(notices, each)
+    return held
 
 
 def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:

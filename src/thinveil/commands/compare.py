@@ -24,7 +24,6 @@ from thinveil.commands.common import (
     settings,
     write_json,
 )
-from thinveil.curator.tables.inferring import doubts
 from thinveil.errors import EXIT_EARLY
 from thinveil.language.texts import many
 from thinveil.report.charts.files import check_figure, save_pictures
@@ -115,9 +114,6 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     told = {name: given[name] for name in same}
     shared = Settings(mechanisms=mechanisms, linking=given["link"], **told)
     whole = load_table({"table": table, **given}, notices)
-    if not given["schema"]:
-        for doubt in doubts(whole.schema, whole.records):
-            note(notices, doubt)
     data = sampled(whole, given["sample"] or whole.records, shared.seed)
     if data is not whole:
         said = (

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from thinveil.auditing.sources import kind_of, reading
+from thinveil.auditing.sources import kind_of
 from thinveil.commands.common import (
     check_outputs,
     consoles,
@@ -23,7 +23,8 @@ from thinveil.commands.common import (
 )
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.table import DatabaseTable
-from thinveil.curator.tables.drafting import draft_of_database, draft_schema, listed_numbers
+from thinveil.curator.tables.drafting import draft_of_database, drafted, listed_numbers
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import UsageError
 from thinveil.files import write_file
 from thinveil.language.schema import Schema
@@ -42,13 +43,31 @@ def _draft(origin: Mapping[str, Any], notices: Console) -> Schema:
     if kind == "file":
         if origin["inside"]:
             raise UsageError("--table: only a database has tables by name")
-        return draft_schema(origin["table"], **reading(origin))
+        schema, remarks = drafted(origin["table"], Reading.of(origin))
+        for each in (*remarks.assumed, *remarks.doubts):
+            note(notices, each)
+        return schema
     if kind != "database":
         raise UsageError("a service or a plug-in brings its own schema; there is none to draft")
     table = open_table(origin, notices)
     assert isinstance(table, DatabaseTable)
     with table:
         return draft_of_database(table)
+
+
+def _said_again(given: Mapping[str, Any]) -> str:
+    """Return the options that say how the table is read, for the next command line."""
+    words = []
+    for name, value in Reading.of(given).plain().items():
+        flag = f"--{name.replace('_', '-')}"
+        if name in ("missing", "not_missing"):
+            words += [word for each in value for word in (flag, each)]
+        elif value is True:
+            words.append(flag)
+        else:
+            listed = ",".join(value) if isinstance(value, tuple) else str(value)
+            words += [flag, listed]
+    return f" {shlex.join(words)}" if words else ""
 
 
 @click.command("schema")
@@ -80,7 +99,7 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
     if output:
         write_file(output, text, f"cannot write {output}")
         again = f" --table {shlex.quote(given['inside'])}" if given["inside"] else ""
-        again += "".join(f" --missing {shlex.quote(each)}" for each in given["missing"])
+        again += _said_again(given)
         line = f"thinveil audit {shlex.quote(shown(table))} --schema {shlex.quote(output)}{again}"
         notices.print(Text(f"Wrote {output}. Edit it, then: {line}"))
     elif json_file != "-":

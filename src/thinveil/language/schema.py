@@ -68,6 +68,8 @@ class Grid:
         lower: Smallest code that can occur, or None where that is not public.
         upper: Largest code that can occur, or None where that is not public.
         missing: Whether values may be missing.
+        format: How files write the values, where that is not plain; `curator.tables` reads it.
+        rounded: Whether values between two steps are rounded down for the audit.
 
     >>> salary = Grid("salary", "decimal", Decimal("0.01"))
     >>> salary.encode("12.34"), salary.decode(1234)
@@ -80,6 +82,8 @@ class Grid:
     lower: int | None = None
     upper: int | None = None
     missing: bool = False
+    format: str = ""
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         for fault in self._faults():

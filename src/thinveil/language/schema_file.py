@@ -23,6 +23,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
@@ -110,7 +111,7 @@ def _attribute(table: Mapping[str, Any], place: str) -> Attribute:
     if kind != "category" and kind not in KINDS:
         what = "needs a kind" if kind is None else f"unknown kind {kind!r}"
         raise SchemaError(f"{place}: {what}; use category, {', '.join(KINDS)}")
-    own = ("values",) if kind == "category" else ("step", "lower", "upper")
+    own = ("values",) if kind == "category" else ("step", "lower", "upper", "format", "rounded")
     known = sorted({"name", "kind", "missing", *own})
     if unknown := sorted(set(table).difference(known)):
         raise SchemaError(
@@ -124,9 +125,15 @@ def _attribute(table: Mapping[str, Any], place: str) -> Attribute:
         if not isinstance(values, list):
             raise SchemaError(f"{place}: needs values, a list of texts")
         return Categories(name, tuple(_text(value, place) for value in values), missing)
-    grid = Grid(name, kind, _step(table, place), missing=missing)
+    rounded, written = table.get("rounded", False), table.get("format", "")
+    if not isinstance(rounded, bool):
+        raise SchemaError(f"{place}: rounded must be true or false")
+    if not isinstance(written, str):
+        raise SchemaError(f"{place}: the format must be a text")
+    step = _step(table, place)
+    grid = Grid(name, kind, step, missing=missing, format=written, rounded=rounded)
     lower, upper = (_bound(grid, table, key, place) for key in ("lower", "upper"))
-    return Grid(name, kind, grid.step, lower, upper, missing)
+    return replace(grid, lower=lower, upper=upper)
 
 
 def _text(value: object, place: str) -> str:
@@ -211,7 +218,9 @@ def _table(attribute: Attribute) -> dict[str, Any]:
             )
         if value is not None:
             table[key] = _plain(value) if isinstance(value, Decimal) else value
-    return {**table, **gaps}
+    written = {"format": attribute.format} if attribute.format else {}
+    rounded = {"rounded": True} if attribute.rounded else {}
+    return {**table, **gaps, **written, **rounded}
 
 
 def _plain(number: Decimal) -> str:

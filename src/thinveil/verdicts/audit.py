@@ -27,6 +27,7 @@ from thinveil.auditing.trace import Tracer
 from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
 from thinveil.curator.tables.dataset import Dataset, Held
+from thinveil.curator.tables.reading import NO_REMARKS
 from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, UsageError
 from thinveil.language import mechanisms
 from thinveil.language.laws import LAWS
@@ -107,9 +108,10 @@ def audit(  # noqa: PLR0913, keywords of the public interface
                 f"{what}: give --truth FILE (or self, for a database), or none of them"
             )
         derived = _derived(source, schema, origin or {})
+        remarks = getattr(held, "remarks", NO_REMARKS)
         if options.trials_only:
             verdict = _trials_alone(held, options, truth, observer, command)
-            verdict = replace(verdict, derived=derived)
+            verdict = replace(verdict, derived=derived, remarks=remarks)
             return _with_canaries(verdict, truth, observer, isinstance(held, Target))
         target = held if isinstance(held, Target) else curator_of(held, options)
         options = planned(options, target.facts, checked(target, options))
@@ -124,7 +126,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
                 transcript = _usual_name(header)  # a run of hours survives whatever happens
             recorded = Transcript(header, None if transcript is None else Path(transcript))
         verdict = _run(options, target, truth, recorded, observer, command)
-        verdict = replace(verdict, derived=derived)
+        verdict = replace(verdict, derived=derived, remarks=remarks)
         if verdict.run.ending in _RUN_OUT and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
         verdict = _with_canaries(verdict, truth, observer, isinstance(held, Target))

@@ -17,7 +17,7 @@ from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.trace import Look, shares, sizes
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.reading import NO_REMARKS, Remarks
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR, UsageError
 from thinveil.files import write_file
 from thinveil.language.facts import PublicFacts
@@ -74,6 +74,7 @@ class Verdict:
         staircase: Answers about one predicate, for a picture, where they were asked for.
         provenance: Versions, the command, and a hash of what was asked and answered.
         derived: Whether steps and lists of categories were taken from the table itself.
+        remarks: What was assumed when the table was read.
         ours: Whether the target is a curator of ours, with a mechanism of ours.
         knowledge: How much of the table is known, of an attack on the whole of it.
     """
@@ -96,6 +97,7 @@ class Verdict:
     staircase: Staircase | None = None
     provenance: Provenance | None = None
     derived: bool = False
+    remarks: Remarks = NO_REMARKS
     canaries: Canaries | None = None
     ours: bool = False
     knowledge: Knowledge | None = None
@@ -347,4 +349,4 @@ class Verdict:
 
     def doubts(self) -> list[str]:
         """Say where an inferred schema makes more public than its owner may have meant."""
-        return doubts(self.facts.schema, self.facts.records) if self.derived else []
+        return list(self.remarks.doubts)

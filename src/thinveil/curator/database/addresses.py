@@ -10,8 +10,9 @@ from typing import Any, Final
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.database.engines.protocol import ibis_backend, told
 from thinveil.curator.database.session import Session
-from thinveil.curator.tables.delimited import Dialect, header_of
+from thinveil.curator.tables.delimited import encoding_of, header_of
 from thinveil.curator.tables.files import first_bytes
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError, UsageError
 
 _ADDRESS: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://(.*)", re.I | re.S)
@@ -28,7 +29,7 @@ def shown(address: str) -> str:
     return _PASSWORD.sub(lambda match: f"{match[1]}@" if match[1] is not None else "", address)
 
 
-def connected(address: str, table: str | None, dialect: Dialect) -> tuple[Session, Any]:
+def connected(address: str, table: str | None, reading: Reading) -> tuple[Session, Any]:
     """Open a database and return the session and the table that is meant, as Ibis knows it.
 
     The arguments are those of `open_database`; a table's name may be left out where there is one.
@@ -37,7 +38,7 @@ def connected(address: str, table: str | None, dialect: Dialect) -> tuple[Sessio
     if match is None:
         if table is not None:
             raise UsageError("--table: only a database has tables by name")
-        return _files(address, dialect)
+        return _files(address, reading)
     where = shown(address)
     backend, owned = BY_SCHEME[match[1].lower()].connect(address, match[2], where)
     session = Session(backend, owned=owned)
@@ -45,7 +46,7 @@ def connected(address: str, table: str | None, dialect: Dialect) -> tuple[Sessio
         return session, session.engine.table(table, where)
 
 
-def _files(path: str, dialect: Dialect) -> tuple[Session, Any]:
+def _files(path: str, reading: Reading) -> tuple[Session, Any]:
     """Open Parquet files or a text file with DuckDB, which reads them where they are."""
     files = _parquet(path)
     backend = ibis_backend("duckdb", "duckdb").connect()
@@ -54,16 +55,16 @@ def _files(path: str, dialect: Dialect) -> tuple[Session, Any]:
     with session.closed_on_failure(), told(f"{path}: cannot be read", advice):
         if files:
             return session, backend.read_parquet(files, union_by_name=False)
-        separator, names = header_of(Path(path), dialect)
+        separator, names = header_of(Path(path), reading)
         return session, backend.read_csv(
             path,
             header=True,
             auto_detect=False,
             columns=dict.fromkeys(names, "string"),
             delim=separator,
-            quote=dialect.quote,
-            escape=dialect.quote,
-            encoding=dialect.encoding.removesuffix("-sig"),
+            quote=reading.quote,
+            escape=reading.quote,
+            encoding=encoding_of(reading).removesuffix("-sig"),
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -17,8 +16,10 @@ from thinveil.curator.database.fields import counts_of, fields_of
 from thinveil.curator.database.session import Session, opening
 from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
-from thinveil.curator.tables.delimited import Dialect, check_names
-from thinveil.curator.tables.files import check_columns, missing_texts
+from thinveil.curator.tables.delimited import check_names
+from thinveil.curator.tables.files import check_columns, reading_of
+from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.reading import NO_REMARKS, Reading, Remarks
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
@@ -30,6 +31,7 @@ _OUTSIDE: Final = (
 )
 _ONE: Final = {"are": "is", "have": "has", "hold": "holds", "lie": "lies"}
 """What one row does, where several do so."""
+READ_AS_USUAL: Final = Reading()
 _PRIME: Final = 2**31 - 1
 _OTHER: Final = 65_521
 _MIXERS: Final = ((48_271, 11), (1_583_458_089, 7_919))
@@ -48,6 +50,7 @@ class DatabaseTable:
 
     schema: Schema
     records: int
+    remarks: Remarks
     _session: Session
     _codes: Any
     _where: str
@@ -57,7 +60,7 @@ class DatabaseTable:
     def of(
         table: Any,
         schema: Schema | None = None,
-        missing: Collection[str] = (),
+        reading: Reading = READ_AS_USUAL,
         *,
         session: Session | None = None,
         where: str = "",
@@ -67,7 +70,7 @@ class DatabaseTable:
         Args:
             table: The table, bound to a connection.
             schema: What is public about the columns; inferred, as `load` does, where it is None.
-            missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+            reading: Which texts mean a missing value, and which columns are wanted.
             session: The connection; one of its own unless given. Where this fails, it is closed.
             where: What to call the table in messages.
 
@@ -83,7 +86,7 @@ class DatabaseTable:
             session = session or Session(table.get_backend())
             where = where or f"the table in {session.engine.name}"
         with session.closed_on_failure(), opening(where):
-            return _opened(session, table, schema, missing_texts(missing), where)
+            return _opened(session, table, schema, reading, where)
 
     @property
     def statements(self) -> int:
@@ -143,22 +146,27 @@ class DatabaseTable:
 
 
 def _opened(
-    session: Session, table: Any, schema: Schema | None, missing: Collection[str], where: str
+    session: Session, table: Any, schema: Schema | None, reading: Reading, where: str
 ) -> DatabaseTable:
     names = list(table.columns)
     if not names:
         raise DataError(f"{where} is empty: give a table with at least one column")
     check_names(names, where)
+    names, missing, remarks = reading.chosen(names, where), reading.gaps, NO_REMARKS
     if schema is not None:
         check_columns(names, schema)
     session.ready(table)
     plain = table.select(**{f"x{place}": table[name] for place, name in enumerate(names)})
     fields = fields_of(session, plain, names, missing)
     texts: dict[str, list[str]] = {}
+    inferred = schema is None
     if schema is None:
         schema, texts = infer_fields(session, plain, fields, missing)
     codes = session.keep(code_table(session, plain, fields, schema, missing, texts))
-    return DatabaseTable(schema, _checked(session, codes, schema, where), session, codes, where)
+    records = _checked(session, codes, schema, where)
+    if inferred:
+        remarks = remarks.and_also(doubts=doubts(schema, records))
+    return DatabaseTable(schema, records, remarks, session, codes, where)
 
 
 def _checked(session: Session, codes: Any, schema: Schema, where: str) -> int:
@@ -212,11 +220,7 @@ def open_database(
     address: str,
     table: str | None = None,
     schema: Schema | None = None,
-    *,
-    missing: Collection[str] = (),
-    separator: str | None = None,
-    quote: str = '"',
-    encoding: str = "utf-8",
+    **how: Any,
 ) -> DatabaseTable:
     """Open a table in a database, or large files, by an address.
 
@@ -226,16 +230,14 @@ def open_database(
             files, or the path of a text file, which DuckDB reads where it is.
         table: The name of the table, where there are several; for Spark also a Parquet path.
         schema: What is public about the columns; inferred where it is None.
-        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
-        separator: What stands between two fields of a text file; None finds it out.
-        quote: The quotation mark of a text file; empty where there is none.
-        encoding: The encoding of a text file.
+        **how: How it is read, the fields of `Reading`, as for `load`.
 
     Raises:
         DataError: The database or the table cannot be reached or read.
         UsageError: The address makes no sense.
         MissingExtra: A driver is not installed.
     """
+    reading = reading_of(how)
     with opening(shown(address)):
-        session, found = connected(address, table, Dialect(separator, quote, encoding))
-    return DatabaseTable.of(found, schema, missing, session=session, where=shown(address))
+        session, found = connected(address, table, reading)
+    return DatabaseTable.of(found, schema, reading, session=session, where=shown(address))

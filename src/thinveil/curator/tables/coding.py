@@ -20,9 +20,6 @@ from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
 from thinveil.language.texts import NUMBER, ticks
 
-MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
-"""The texts that always mean a missing value."""
-
 NO_VALUE: Final = (
     "no value, and the schema allows none to be missing: set missing = true for this attribute in "
     "the schema"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.tables.coding import NO_VALUE
+from thinveil.curator.tables.reading import NO_REMARKS, Remarks
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Schema, Value
@@ -48,6 +49,7 @@ class Dataset:
     Args:
         schema: What the codes stand for.
         codes: The table. An array that is still writable elsewhere is copied.
+        remarks: What was assumed when it was read.
 
     Raises:
         DataError: The table is empty or does not fit its schema.
@@ -60,6 +62,7 @@ class Dataset:
 
     schema: Schema
     codes: Codes
+    remarks: Remarks = NO_REMARKS
 
     def __post_init__(self) -> None:
         given = np.asarray(self.codes)
@@ -92,7 +95,7 @@ class Dataset:
 
     def sample(self, rows: npt.ArrayLike) -> Dataset:
         """Return a table of the given rows only, counted from zero or as a mask."""
-        return Dataset(self.schema, self.codes[np.asarray(rows)])
+        return Dataset(self.schema, self.codes[np.asarray(rows)], self.remarks)
 
     def digest(self) -> str:
         """Return a fingerprint of the columns' names and all codes."""

@@ -6,7 +6,6 @@ import codecs
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
-from thinveil.errors import DataError, UsageError
+from thinveil.curator.tables.reading import Raw, Reading
+from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 
 if TYPE_CHECKING:
@@ -29,48 +29,19 @@ _CHUNK = 20_000
 _LONGEST = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How a text file is written: three arguments of `load`. A UTF-8 byte order mark is skipped."""
-
-    separator: str | None = None
-    quote: str = '"'
-    encoding: str = "utf-8"
-
-    def __post_init__(self) -> None:
-        if self.separator in ("tab", "\\t"):
-            object.__setattr__(self, "separator", "\t")
-        if self.separator is not None and not _single(self.separator):
-            raise UsageError(
-                "the separator must be one character, such as , or ; or | (or the word tab)"
-            )
-        if self.quote and not _single(self.quote):
-            raise UsageError("the quotation mark must be one character, or empty for none")
-        if self.quote and self.quote == self.separator:
-            raise UsageError("the separator and the quotation mark must differ")
-        try:
-            known = codecs.lookup(self.encoding)
-            "".encode(self.encoding)  # Refuses codecs that do not encode text.
-        except (LookupError, ValueError):
-            raise UsageError(
-                f"there is no text encoding {self.encoding!r}: try utf-8, latin-1, cp1252 or utf-16"
-            ) from None
-        if known.name == "utf-8":
-            object.__setattr__(self, "encoding", "utf-8-sig")
-
-    def rows(self, lines: Iterator[str], separator: str, *, strict: bool) -> Rows:
-        """Return the rows of fields; the limit on a field's length is lifted for good."""
-        if csv.field_size_limit() < _LONGEST:
-            csv.field_size_limit(_LONGEST)
-        if self.quote:
-            reader = csv.reader(lines, delimiter=separator, quotechar=self.quote, strict=strict)
-        else:
-            reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE, strict=strict)
-        return Rows(reader)
+def encoding_of(reading: Reading) -> str:
+    """Return the encoding of a text file; a UTF-8 byte order mark is skipped."""
+    encoding = reading.encoding or "utf-8"
+    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
 
 
-def _single(mark: str) -> bool:
-    return len(mark) == 1 and mark not in "\r\n\0"
+def rows_of(lines: Iterator[str], separator: str, quote: str, *, strict: bool) -> Rows:
+    """Return the rows of fields; the limit on a field's length is lifted for good."""
+    if csv.field_size_limit() < _LONGEST:
+        csv.field_size_limit(_LONGEST)
+    if quote:
+        return Rows(csv.reader(lines, delimiter=separator, quotechar=quote, strict=strict))
+    return Rows(csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE, strict=strict))
 
 
 class Rows:
@@ -86,16 +57,16 @@ class Rows:
             self.line = self._reader.line_num + 1
 
 
-def read_delimited(path: Path, dialect: Dialect) -> list[Column]:
+def read_delimited(path: Path, reading: Reading) -> Raw:
     """Read a text file with a header row."""
     try:
-        with path.open(encoding=dialect.encoding, newline="") as file:
+        with path.open(encoding=encoding_of(reading), newline="") as file:
             sample = _sample(file)
-            separator = dialect.separator or _find_separator(sample, dialect)
+            separator = reading.separator or _find_separator(sample, reading.quote)
             lines = _lines(chain(sample, file), path)
-            rows = dialect.rows(lines, separator, strict=True)
+            rows = rows_of(lines, separator, reading.quote, strict=True)
             try:
-                return _read(rows, path)
+                return Raw(_read(rows, path))
             except csv.Error:
                 raise DataError(
                     f"{path}: the row that starts on line {rows.line} opens a quotation mark "
@@ -104,17 +75,17 @@ def read_delimited(path: Path, dialect: Dialect) -> list[Column]:
                 ) from None
     except UnicodeError:
         raise DataError(
-            f"{path}: {_undecodable(path, dialect.encoding)}: name the file's encoding, "
+            f"{path}: {_undecodable(path, encoding_of(reading))}: name the file's encoding, "
             "such as --encoding latin-1"
         ) from None
 
 
-def header_of(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
+def header_of(path: Path, reading: Reading) -> tuple[str, list[str]]:
     """Return what stands between two fields of a text file, and the names of its columns."""
-    with path.open(encoding=dialect.encoding, newline="") as file:
+    with path.open(encoding=encoding_of(reading), newline="") as file:
         sample = _sample(file)
-    separator = dialect.separator or _find_separator(sample, dialect)
-    rows = dialect.rows(iter(sample), separator, strict=False)
+    separator = reading.separator or _find_separator(sample, reading.quote)
+    rows = rows_of(iter(sample), separator, reading.quote, strict=False)
     return separator, _header(iter(rows), path)
 
 
@@ -153,13 +124,13 @@ def _sample(file: TextIO) -> list[str]:
     return sample
 
 
-def _find_separator(sample: Sequence[str], dialect: Dialect) -> str:
+def _find_separator(sample: Sequence[str], quote: str) -> str:
     """Choose the separator that the header has and most rows of a sample agree on."""
     best, best_score, alone = ",", (0.0, 0), None
     for separator in SEPARATORS:
-        if separator == dialect.quote:
+        if separator == quote:
             continue
-        widths = [len(row) for row in dialect.rows(iter(sample), separator, strict=False) if row]
+        widths = [len(row) for row in rows_of(iter(sample), separator, quote, strict=False) if row]
         header = widths[0] if widths else 1
         if header == 1:
             if alone is None and all(width == 1 for width in widths):

@@ -10,26 +10,20 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal, localcontext
+from typing import Any
 
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.coding import Column, encode, too_large
-from thinveil.curator.tables.delimited import Dialect
-from thinveil.curator.tables.files import missing_texts, read_columns
-from thinveil.curator.tables.inferring import as_categories, infer, padded
+from thinveil.curator.tables.files import read_columns, reading_of
+from thinveil.curator.tables.inferring import as_categories, doubts, infer, padded
+from thinveil.curator.tables.reading import Reading, Remarks
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
 from thinveil.language.texts import NUMBER
 
 
-def draft_schema(
-    source: object,
-    *,
-    separator: str | None = None,
-    quote: str = '"',
-    encoding: str = "utf-8",
-    missing: Collection[str] = (),
-) -> Schema:
+def draft_schema(source: object, **how: Any) -> Schema:
     """Return a schema that fits a table, with roomy bounds for editing.
 
     All arguments are those of `thinveil.load`. A column of numbers that are too large to be
@@ -38,14 +32,19 @@ def draft_schema(
     Raises:
         DataError: The table cannot be read.
     """
-    gaps = missing_texts(missing)
-    columns = read_columns(source, Dialect(separator, quote, encoding))
+    return drafted(source, reading_of(how))[0]
+
+
+def drafted(source: object, reading: Reading) -> tuple[Schema, Remarks]:
+    """Return a draft, and what was assumed when the table was read."""
+    raw, gaps = read_columns(source, reading), reading.gaps
     attributes: list[Attribute] = []
-    for column, attribute in zip(columns, infer(columns, gaps), strict=True):
+    for column, attribute in zip(raw.columns, infer(raw.columns, gaps), strict=True):
         if isinstance(attribute, Grid):
             attribute = _bounded(column, attribute, gaps)
         attributes.append(attribute)
-    return Schema(tuple(attributes))
+    schema = Schema(tuple(attributes))
+    return schema, Remarks(raw.assumed, tuple(doubts(schema, len(raw.columns[0].index))))
 
 
 def _bounded(column: Column, grid: Grid, missing: Collection[str]) -> Attribute:

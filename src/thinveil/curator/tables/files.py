@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from thinveil.curator.tables.arrow import read_frame, read_parquet
-from thinveil.curator.tables.coding import MISSING_TEXTS, Column, encode
+from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.dataset import Dataset
-from thinveil.curator.tables.delimited import Dialect, read_delimited
-from thinveil.curator.tables.inferring import infer
+from thinveil.curator.tables.delimited import read_delimited
+from thinveil.curator.tables.inferring import doubts, infer
+from thinveil.curator.tables.reading import NO_REMARKS, READING, Raw, Reading, Remarks
 from thinveil.errors import DataError, UsageError
 from thinveil.language.schema import Schema
 
@@ -45,15 +46,7 @@ _OTHERS: Final[Mapping[str, str]] = {
 _SAVED: Final = "save the table as CSV or Parquet where it was made, and give that"
 
 
-def load(
-    source: object,
-    schema: Schema | None = None,
-    *,
-    separator: str | None = None,
-    quote: str = '"',
-    encoding: str = "utf-8",
-    missing: Collection[str] = (),
-) -> Dataset:
+def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
     """Read a table.
 
     Args:
@@ -61,30 +54,43 @@ def load(
             Polars, pyarrow, or any other object that speaks Arrow.
         schema: What is public about the columns; where it is None, kinds, steps and
             categories are inferred, and the bounds of numbers are taken as not public.
-        separator: What stands between two fields of a text file; None finds it out.
-        quote: The quotation mark of a text file; empty where there is none.
-        encoding: The encoding of a text file.
-        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+        **how: How it is read, the fields of `Reading`: `separator`, `missing`, `drop` and more.
+
+    What was assumed about the file is in the `remarks` of what is returned.
 
     Raises:
         DataError: The table cannot be read or does not fit the schema.
         UsageError: An option makes no sense.
         MissingExtra: The source needs pyarrow, and it is not installed.
     """
-    gaps = missing_texts(missing)
-    columns = read_columns(source, Dialect(separator, quote, encoding))
-    return code(columns, infer(columns, gaps) if schema is None else schema, gaps)
+    reading = reading_of(how)
+    raw = read_columns(source, reading)
+    remarks = Remarks(raw.assumed)
+    if schema is None:
+        schema = infer(raw.columns, reading.gaps)
+        remarks = remarks.and_also(doubts=doubts(schema, len(raw.columns[0].index)))
+    return code(raw.columns, schema, reading.gaps, remarks)
 
 
-def missing_texts(more: Collection[str]) -> frozenset[str]:
-    """Return all texts that mean a missing value."""
-    return MISSING_TEXTS | ({more} if isinstance(more, str) else set(more))
+def reading_of(how: Mapping[str, Any]) -> Reading:
+    """Return how a table is to be read, from keywords of Python."""
+    if unknown := sorted(set(how) - set(READING)):
+        known = ", ".join(READING)
+        raise UsageError(f"a table is not read by {unknown[0]!r}; what can be said is {known}")
+    return Reading(**how)
 
 
-def read_columns(source: object, dialect: Dialect) -> list[Column]:
-    """Read any source into columns of texts."""
+def read_columns(source: object, reading: Reading) -> Raw:
+    """Read the wanted columns of any source as texts."""
+    where = f"the {type(source).__name__}"
+    if isinstance(source, str | os.PathLike):
+        where = os.fspath(source)
+    return _read(source, reading).only(reading, where)
+
+
+def _read(source: object, reading: Reading) -> Raw:
     if not isinstance(source, str | os.PathLike):
-        return read_frame(source)
+        return Raw(read_frame(source))
     name = os.fspath(source)
     if not isinstance(name, str) or "\0" in name:
         raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
@@ -92,13 +98,13 @@ def read_columns(source: object, dialect: Dialect) -> list[Column]:
     try:
         start = first_bytes(path)
         if path.suffix.lower() in (".parquet", ".pq") or start == b"PAR1":
-            return read_parquet(path)
+            return Raw(read_parquet(path))
         other = _OTHERS.get(path.suffix.lower())
         if other and (other != _SHEET or start in _SHEETS):  # some programs call texts .xls
             raise DataError(f"{path}: this is {other}: {_SAVED}")
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")):
             raise DataError(f"{path}: this file is compressed: unpack it first")
-        return read_delimited(path, dialect)
+        return read_delimited(path, reading)
     except OSError as error:
         what = _PROBLEMS.get(type(error), f"cannot be read ({error.strerror})")
         raise DataError(f"{path}: {what}") from None
@@ -112,7 +118,12 @@ def first_bytes(path: Path) -> bytes:
         return file.read(4)
 
 
-def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) -> Dataset:
+def code(
+    columns: Sequence[Column],
+    schema: Schema,
+    missing: Collection[str],
+    remarks: Remarks = NO_REMARKS,
+) -> Dataset:
     """Code columns of texts by a schema; columns are matched by name."""
     check_columns([column.name for column in columns], schema)
     by_name = {column.name: column for column in columns}
@@ -120,7 +131,7 @@ def code(columns: Sequence[Column], schema: Schema, missing: Collection[str]) ->
     for position, attribute in enumerate(schema):
         codes[:, position] = encode(by_name[attribute.name], attribute, missing)
     codes.flags.writeable = False
-    return Dataset(schema, codes)
+    return Dataset(schema, codes, remarks)
 
 
 def check_columns(names: Sequence[str], schema: Schema) -> None:

@@ -9,11 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.curator.tables.coding import MISSING_TEXTS, Column
+from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import code
 from thinveil.curator.tables.inferring import infer
 from thinveil.curator.tables.invented import JOBS, NO_INCOME, POSTCODES, WARDS
+from thinveil.curator.tables.reading import MISSING_TEXTS
 from thinveil.errors import UsageError
 from thinveil.language.queries import Codes
 

@@ -93,7 +93,9 @@ def _attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Categories):
         return {**plain, "values": list(attribute.values)}
     bounds = {"lower": attribute.lower, "upper": attribute.upper}
-    return {**plain, "step": str(attribute.step), **bounds}
+    more = {"format": attribute.format, "rounded": attribute.rounded}
+    told = {name: value for name, value in more.items() if value}
+    return {**plain, "step": str(attribute.step), **bounds, **told}
 
 
 def _attribute(plain: object) -> Attribute:
@@ -105,7 +107,11 @@ def _attribute(plain: object) -> Attribute:
     ends = plain["lower"], plain["upper"]
     lower, upper = (None if end is None else _typed(end, int) for end in ends)
     step = Decimal(_typed(plain["step"], str))
-    return Grid(name, plain["kind"], step, lower, upper, missing)
+    written, rounded = (
+        _typed(plain.get("format", ""), str),
+        _typed(plain.get("rounded", False), bool),
+    )
+    return Grid(name, plain["kind"], step, lower, upper, missing, written, rounded)
 
 
 def _typed(value: Any, kind: type) -> Any:

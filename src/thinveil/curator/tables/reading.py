@@ -1,0 +1,173 @@
+"""How a table is to be read, and what was assumed where nobody said it.
+
+One class holds all that `thinveil.load` and the options of the command line can say of a file:
+its dialect, the texts that mean a missing value, and the columns that are wanted.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from thinveil.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from thinveil.curator.tables.coding import Column
+
+MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
+"""The texts that always mean a missing value."""
+
+DATES: Final = ("day-first", "month-first")
+"""How dates such as 01/02/1990 are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a table is to be read; whatever is None is found out, and said.
+
+    Args:
+        separator: What stands between two fields of a text file.
+        quote: The quotation mark of a text file; empty where there is none.
+        encoding: The encoding of a text file.
+        header: The line of a text file, from 1, that names the columns; 0 where none does.
+        comment: What lines that are no data begin with; empty where there are none.
+        keep_unnamed: Whether columns without a name are kept though they only count the rows, or
+            are empty.
+        missing: Texts that mean a missing value, besides the empty one, NULL and NaN.
+        not_missing: Texts that are values, though they look like missing ones.
+        dates: "day-first" or "month-first": how 01/02/1990 is read.
+        only: The columns to read, by their names; all unless given.
+        drop: The columns to leave out.
+        sheet: The sheet of a spreadsheet.
+        steps: For some columns of floats, a grid to read them on, rounded down to its steps.
+    """
+
+    separator: str | None = None
+    quote: str = '"'
+    encoding: str | None = None
+    header: int | None = None
+    comment: str | None = None
+    keep_unnamed: bool = False
+    missing: tuple[str, ...] = ()
+    not_missing: tuple[str, ...] = ()
+    dates: str | None = None
+    only: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    sheet: str | None = None
+    steps: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("missing", "not_missing", "only", "drop"):
+            object.__setattr__(self, name, _texts(getattr(self, name)))
+        object.__setattr__(self, "steps", {name: str(step) for name, step in self.steps.items()})
+        if self.separator in ("tab", "\\t"):
+            object.__setattr__(self, "separator", "\t")
+        if self.separator is not None and not _single(self.separator):
+            raise UsageError(
+                "the separator must be one character, such as , or ; or | (or the word tab)"
+            )
+        if self.quote and not _single(self.quote):
+            raise UsageError("the quotation mark must be one character, or empty for none")
+        if self.quote and self.quote == self.separator:
+            raise UsageError("the separator and the quotation mark must differ")
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+        if self.header is not None and (type(self.header) is not int or self.header < 0):
+            raise UsageError(
+                "the header is the number of a line, from 1; 0 (or none) for no header"
+            )
+        if self.dates not in (None, *DATES):
+            raise UsageError(f"dates are read {' or '.join(DATES)}")
+        if both := sorted(set(self.missing) & set(self.not_missing)):
+            raise UsageError(f"the text {both[0]!r} is given as missing and as not missing")
+        if self.only and self.drop:
+            raise UsageError("--only and --drop exclude each other: give one of them")
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Reading:
+        """Return what some words say; those that mean something else are passed over."""
+        return cls(**{name: told[name] for name in READING if told.get(name) is not None})
+
+    def plain(self) -> dict[str, Any]:
+        """Return what is not usual, in words that JSON can hold."""
+        usual = asdict(Reading())
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+    @property
+    def gaps(self) -> frozenset[str]:
+        """All texts that mean a missing value in every column."""
+        return (MISSING_TEXTS | set(self.missing)) - set(self.not_missing)
+
+    def chosen(self, names: Sequence[str], where: str) -> list[str]:
+        """Return the names of the wanted columns, in the order of the table."""
+        for option, wanted in (("--only", self.only), ("--drop", self.drop)):
+            for name in wanted:
+                if name not in names:
+                    listed = ", ".join(map(repr, names[:50]))
+                    raise DataError(
+                        f"{where}: {option}: there is no column {name!r}; the columns are {listed}"
+                    )
+        kept = [name for name in names if name not in self.drop]
+        if self.only:
+            kept = [name for name in names if name in self.only]
+        if not kept:
+            raise DataError(f"{where}: --drop leaves no column out of {len(names):,}: keep some")
+        return kept
+
+
+READING: Final = tuple(each.name for each in fields(Reading))
+"""The names of all that can be said of how a table is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What was assumed when a table was read, and what became public that may not be.
+
+    `assumed` has a sentence for each assumption, with the option that overrides it; `doubts` one
+    for each column whose public description may tell more than its owner meant.
+    """
+
+    assumed: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    def and_also(self, assumed: Iterable[str] = (), doubts: Iterable[str] = ()) -> Remarks:
+        """Return these remarks and some more."""
+        return Remarks((*self.assumed, *assumed), (*self.doubts, *doubts))
+
+
+NO_REMARKS: Final = Remarks()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """A table as it was read: columns of texts, and what was assumed about the file."""
+
+    columns: Sequence[Column]
+    assumed: tuple[str, ...] = ()
+
+    def only(self, reading: Reading, where: str) -> Raw:
+        """Return the wanted columns alone."""
+        if not reading.only and not reading.drop:
+            return self
+        kept = reading.chosen([each.name for each in self.columns], where)
+        return Raw([each for each in self.columns if each.name in kept], self.assumed)
+
+
+def _texts(value: Collection[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _single(mark: str) -> bool:
+    return len(mark) == 1 and mark not in "\r\n\0"
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        codecs.lookup(encoding)
+        "".encode(encoding)  # Refuses codecs that do not encode text.
+    except (LookupError, ValueError):
+        raise UsageError(
+            f"there is no text encoding {encoding!r}: try utf-8, latin-1, cp1252 or utf-16"
+        ) from None
