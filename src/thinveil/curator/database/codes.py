@@ -8,7 +8,7 @@ stored as texts are read by this process where it reads the file itself (text fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from decimal import localcontext
 from typing import Any, Final
@@ -19,7 +19,15 @@ from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.fields import PLACES, Field, counts_of
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.coding import Column, coder
-from thinveil.curator.tables.inferring import TIMES, infer_attribute, number_grid, time_grid
+from thinveil.curator.tables.inferring import (
+    TIMES,
+    Found,
+    Inferred,
+    infer_attribute,
+    number_grid,
+    time_grid,
+)
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
 from thinveil.language.texts import many
@@ -33,8 +41,8 @@ _WHOLE_FLOAT: Final = 2**53
 
 
 def infer_fields(
-    session: Session, table: Any, fields: Sequence[Field], missing: Collection[str]
-) -> tuple[Schema, dict[str, list[str]]]:
+    session: Session, table: Any, fields: Sequence[Field], reading: Reading
+) -> tuple[Inferred, dict[str, list[str]]]:
     """Return the schema that fits the columns, without bounds, and the distinct texts read."""
     tests = {
         f"t{place}_{key}": each
@@ -44,19 +52,19 @@ def infer_fields(
     found = counts_of(session, table, tests)
     if not found["records"]:
         raise DataError("the table has no records: give one with at least one row of data")
-    attributes: list[Attribute] = []
+    inferred: list[Found] = []
     texts: dict[str, list[str]] = {}
     for place, field in enumerate(fields):
         start = f"t{place}_"
         mine = {key[len(start) :]: n for key, n in found.items() if key.startswith(start)}
         if field.kind == "text":
             texts[field.name] = distinct(session, table, field)
-            attributes.append(_of_texts(field.name, texts[field.name], mine["gap"] > 0, missing))
+            inferred.append(_of_texts(field.name, texts[field.name], mine["gap"] > 0, reading))
         elif not mine["present"]:
-            attributes.append(Categories(field.name, (), missing=True))
+            inferred.append(Found(Categories(field.name, (), missing=True)))
         else:
-            attributes.append(_of_numbers(field, mine))
-    return Schema(tuple(attributes)), texts
+            inferred.append(Found(_of_numbers(field, mine)))
+    return Inferred.of(inferred), texts
 
 
 def _tests(field: Field) -> dict[str, Any]:
@@ -119,10 +127,10 @@ def distinct(session: Session, table: Any, field: Field) -> list[str]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def _of_texts(name: str, texts: list[str], gaps: bool, missing: Collection[str]) -> Attribute:
+def _of_texts(name: str, texts: list[str], gaps: bool, reading: Reading) -> Found:
     known: list[str | None] = [*texts, None] if gaps else [*texts]
     try:
-        return infer_attribute(Column(name, known, np.arange(len(known))), missing)
+        return infer_attribute(Column(name, known, np.arange(len(known))), reading)
     except DataError:
         raise DataError(
             f"column {name!r} holds texts of numbers that are infinite or have too many decimals: "
@@ -138,7 +146,7 @@ def code_table(
     table: Any,
     fields: Sequence[Field],
     schema: Schema,
-    missing: Collection[str],
+    reading: Reading,
     texts: dict[str, list[str]],
 ) -> Any:
     """Return the table of codes c0, c1, ... as an expression; a value that fits nothing is null."""
@@ -160,7 +168,7 @@ def code_table(
                         "read. Convert it there (in a view, say)"
                     )
                 texts[field.name] = distinct(session, table, field)
-            known = _mapping(attribute, texts.get(field.name), missing)
+            known = _mapping(attribute, texts.get(field.name), reading)
             codes = np.array(list(known.values()), np.int64)
             sent = session.put({f"t{place}": list(known), f"m{place}": codes})
             joined = joined.left_join(sent, field.text == sent[f"t{place}"])
@@ -175,10 +183,9 @@ def code_table(
     return joined.select(**chosen)
 
 
-def _mapping(
-    attribute: Attribute, texts: Sequence[str] | None, missing: Collection[str]
-) -> dict[str, int]:
+def _mapping(attribute: Attribute, texts: Sequence[str] | None, reading: Reading) -> dict[str, int]:
     """Return the code of each text; one that fits nothing has none."""
+    missing = reading.gaps_of(attribute)
     known = dict.fromkeys(missing, GAP)
     if isinstance(attribute, Categories):
         return {each: code for code, each in enumerate(attribute.values)} | known

@@ -19,7 +19,7 @@ from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import check_names
 from thinveil.curator.tables.files import check_columns, reading_of
 from thinveil.curator.tables.inferring import doubts
-from thinveil.curator.tables.reading import NO_REMARKS, Reading, Remarks
+from thinveil.curator.tables.reading import NO_REMARKS, READ_AS_USUAL, Reading, Remarks
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
@@ -31,7 +31,6 @@ _OUTSIDE: Final = (
 )
 _ONE: Final = {"are": "is", "have": "has", "hold": "holds", "lie": "lies"}
 """What one row does, where several do so."""
-READ_AS_USUAL: Final = Reading()
 _PRIME: Final = 2**31 - 1
 _OTHER: Final = 65_521
 _MIXERS: Final = ((48_271, 11), (1_583_458_089, 7_919))
@@ -152,20 +151,20 @@ def _opened(
     if not names:
         raise DataError(f"{where} is empty: give a table with at least one column")
     check_names(names, where)
-    names, missing, remarks = reading.chosen(names, where), reading.gaps, NO_REMARKS
+    names, remarks = reading.chosen(names, where), NO_REMARKS
     if schema is not None:
         check_columns(names, schema)
     session.ready(table)
     plain = table.select(**{f"x{place}": table[name] for place, name in enumerate(names)})
-    fields = fields_of(session, plain, names, missing)
+    fields = fields_of(session, plain, names, reading.gaps)
     texts: dict[str, list[str]] = {}
-    inferred = schema is None
+    assumed: tuple[str, ...] | None = None
     if schema is None:
-        schema, texts = infer_fields(session, plain, fields, missing)
-    codes = session.keep(code_table(session, plain, fields, schema, missing, texts))
+        (schema, assumed), texts = infer_fields(session, plain, fields, reading)
+    codes = session.keep(code_table(session, plain, fields, schema, reading, texts))
     records = _checked(session, codes, schema, where)
-    if inferred:
-        remarks = remarks.and_also(doubts=doubts(schema, records))
+    if assumed is not None:
+        remarks = remarks.and_also(assumed, doubts(schema, records))
     return DatabaseTable(schema, records, remarks, session, codes, where)
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
@@ -50,9 +51,9 @@ class Column:
         return [text for text in self.texts if text is not None and text not in missing]
 
 
-def encode(column: Column, attribute: Attribute, missing: Collection[str]) -> Codes:
+def encode(column: Column, attribute: Attribute, reading: Reading) -> Codes:
     """Return the code of each record."""
-    code = coder(attribute)
+    code, missing = coder(attribute), reading.gaps_of(attribute)
     codes: list[int] = []
     misfit = False
     with localcontext(EXACT):

@@ -6,7 +6,6 @@ years, so that a published draft does not give the exact extremes away.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal, localcontext
@@ -37,23 +36,25 @@ def draft_schema(source: object, **how: Any) -> Schema:
 
 def drafted(source: object, reading: Reading) -> tuple[Schema, Remarks]:
     """Return a draft, and what was assumed when the table was read."""
-    raw, gaps = read_columns(source, reading), reading.gaps
+    raw = read_columns(source, reading)
+    inferred = infer(raw.columns, reading)
     attributes: list[Attribute] = []
-    for column, attribute in zip(raw.columns, infer(raw.columns, gaps), strict=True):
+    for column, attribute in zip(raw.columns, inferred.schema, strict=True):
         if isinstance(attribute, Grid):
-            attribute = _bounded(column, attribute, gaps)
+            attribute = _bounded(column, attribute, reading)
         attributes.append(attribute)
     schema = Schema(tuple(attributes))
-    return schema, Remarks(raw.assumed, tuple(doubts(schema, len(raw.columns[0].index))))
+    assumed = (*raw.assumed, *inferred.assumed)
+    return schema, Remarks(assumed, tuple(doubts(schema, len(raw.columns[0].index))))
 
 
-def _bounded(column: Column, grid: Grid, missing: Collection[str]) -> Attribute:
+def _bounded(column: Column, grid: Grid, reading: Reading) -> Attribute:
     try:
-        return with_roomy_bounds(grid, encode(column, grid, missing))
+        return with_roomy_bounds(grid, encode(column, grid, reading))
     except DataError:
-        if not too_large(column, grid, missing):
+        if not too_large(column, grid, reading.gaps_of(grid)):
             raise
-        return as_categories(column, missing)
+        return as_categories(column, reading.gaps)
 
 
 def listed_numbers(schema: Schema) -> list[str]:

@@ -7,7 +7,7 @@ file, a Parquet file and a data frame with the same content become the same tabl
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,9 +67,9 @@ def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
     raw = read_columns(source, reading)
     remarks = Remarks(raw.assumed)
     if schema is None:
-        schema = infer(raw.columns, reading.gaps)
-        remarks = remarks.and_also(doubts=doubts(schema, len(raw.columns[0].index)))
-    return code(raw.columns, schema, reading.gaps, remarks)
+        schema, assumed = infer(raw.columns, reading)
+        remarks = remarks.and_also(assumed, doubts(schema, len(raw.columns[0].index)))
+    return code(raw.columns, schema, reading, remarks)
 
 
 def reading_of(how: Mapping[str, Any]) -> Reading:
@@ -121,7 +121,7 @@ def first_bytes(path: Path) -> bytes:
 def code(
     columns: Sequence[Column],
     schema: Schema,
-    missing: Collection[str],
+    reading: Reading,
     remarks: Remarks = NO_REMARKS,
 ) -> Dataset:
     """Code columns of texts by a schema; columns are matched by name."""
@@ -129,7 +129,7 @@ def code(
     by_name = {column.name: column for column in columns}
     codes = np.empty((len(columns[0].index), len(schema)), np.int64, order="F")
     for position, attribute in enumerate(schema):
-        codes[:, position] = encode(by_name[attribute.name], attribute, missing)
+        codes[:, position] = encode(by_name[attribute.name], attribute, reading)
     codes.flags.writeable = False
     return Dataset(schema, codes, remarks)
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.curator.tables.invented import invented
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Kind, Schema
 from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
@@ -28,21 +29,42 @@ TIMES: Final = (86_400 * 10**6, 3600 * 10**6, 60 * 10**6, 10**6, 1000, 1)
 """The steps of times that are tried, in microseconds; the coarsest is a day."""
 
 
-def infer(columns: Sequence[Column], missing: Collection[str]) -> Schema:
+class Inferred(NamedTuple):
+    """A schema that fits some columns, and what was assumed to find it, a sentence each."""
+
+    schema: Schema
+    assumed: tuple[str, ...]
+
+    @staticmethod
+    def of(found: Sequence[Found]) -> Inferred:
+        """Put together what was found of each column."""
+        assumed = tuple(sentence for one in found for sentence in one.assumed)
+        return Inferred(Schema(tuple(one.attribute for one in found)), assumed)
+
+
+class Found(NamedTuple):
+    """What one column seems to be, and what was assumed."""
+
+    attribute: Attribute
+    assumed: tuple[str, ...] = ()
+
+
+def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
     """Return the schema that fits the columns, without bounds."""
-    return Schema(tuple(infer_attribute(column, missing) for column in columns))
+    return Inferred.of([infer_attribute(column, reading) for column in columns])
 
 
-def infer_attribute(column: Column, missing: Collection[str]) -> Attribute:
+def infer_attribute(column: Column, reading: Reading) -> Found:
     """Return the attribute that fits one column: a grid where all values fit one."""
+    missing = reading.gaps
     present = column.present(missing)
     gaps = len(present) < len(column.texts)
     if present:
         stripped = [text.strip() for text in present]
         found = _number(column, stripped, missing, gaps) or _time(column.name, stripped, gaps)
         if found is not None:
-            return found
-    return as_categories(column, missing)
+            return Found(found)
+    return Found(as_categories(column, missing))
 
 
 def as_categories(column: Column, missing: Collection[str]) -> Categories:

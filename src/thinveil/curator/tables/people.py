@@ -14,7 +14,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import code
 from thinveil.curator.tables.inferring import infer
 from thinveil.curator.tables.invented import JOBS, NO_INCOME, POSTCODES, WARDS
-from thinveil.curator.tables.reading import MISSING_TEXTS
+from thinveil.curator.tables.reading import READ_AS_USUAL
 from thinveil.errors import UsageError
 from thinveil.language.queries import Codes
 
@@ -70,7 +70,7 @@ def people(records: int = 2000, seed: int = 2024) -> Dataset:
     columns = [
         _column(name, texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True)
     ]
-    return code(columns, infer(columns, MISSING_TEXTS), MISSING_TEXTS)
+    return code(columns, infer(columns, READ_AS_USUAL).schema, READ_AS_USUAL)
 
 
 def _person(draws: tuple[int, ...]) -> tuple[str, ...]:

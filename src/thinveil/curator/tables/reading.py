@@ -15,6 +15,7 @@ from thinveil.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from thinveil.curator.tables.coding import Column
+    from thinveil.language.schema import Attribute
 
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
@@ -100,6 +101,10 @@ class Reading:
         """All texts that mean a missing value in every column."""
         return (MISSING_TEXTS | set(self.missing)) - set(self.not_missing)
 
+    def gaps_of(self, attribute: Attribute) -> frozenset[str]:
+        """All texts that mean a missing value in the column of an attribute."""
+        return self.gaps
+
     def chosen(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the wanted columns, in the order of the table."""
         for option, wanted in (("--only", self.only), ("--drop", self.drop)):
@@ -171,3 +176,7 @@ def _check_encoding(encoding: str) -> None:
         raise UsageError(
             f"there is no text encoding {encoding!r}: try utf-8, latin-1, cp1252 or utf-16"
         ) from None
+
+
+READ_AS_USUAL: Final = Reading()
+"""What is assumed where nothing is said."""
