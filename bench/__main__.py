@@ -14,6 +14,8 @@ import click
 from rich.console import Console
 
 from bench import bars, growth, page, sheets
+from bench.tables import sheet as real_tables
+from bench.tables.gathering import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("THINVEIL_BANK") or ROOT / ".." / "shared" / "data" / "bank-full.csv")
@@ -68,11 +70,12 @@ GROUPS = {
     "trials": (("bounds",),),
     "lies": (("liars",), ("honest",)),
     "soak": tuple(("soak", what) for what in SOAKS),
+    "tables": tuple(("tables", package) for package in PACKAGES),
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
     "people", "synthetic", "draws", "noise", "scaling", "parquet", "start", "trials", "bounds",
-    "liars", "honest", "soak",
+    "liars", "honest", "soak", "tables",
 )  # fmt: skip
 SHEETS = {
     "speed": sheets.speed,
@@ -88,6 +91,7 @@ SHEETS = {
     "trials": sheets.trials,
     "lies": sheets.lies,
     "soak": sheets.soak,
+    "tables": real_tables.tables,
 }
 
 

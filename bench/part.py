@@ -37,6 +37,7 @@ PARTS = {
     "liars": "bench.lies:liars",
     "honest": "bench.lies:honest_ones",
     "soak": "bench.soaks.whole:part",
+    "tables": "bench.tables.whole:part",
 }
 """Where each part is measured; only that module is imported."""
 
