@@ -21,6 +21,7 @@ import click
 import pytest
 
 import thinveil
+from pages import examples
 from processes import package, python
 from services import served
 from thinveil.commands import doctor, main
@@ -261,10 +262,9 @@ def test_examples_are_there_and_can_be_parsed(
     said = capsys.readouterr().out
     assert "Examples:" in said
     assert "-v, --verbose" in said
-    lines = [line.strip() for line in said.partition("Examples:")[2].splitlines()]
-    examples = [line for line in lines if line.startswith("thinveil ")]
-    assert any(line.startswith(f"thinveil {name or ''}") for line in examples)
-    for line in examples:
+    lines = [line for line in examples(name or "").lines() if line.startswith("thinveil ")]
+    assert any(line.startswith(f"thinveil {name or ''}") for line in lines)
+    for line in lines:
         words = shlex.split(line.partition(" > ")[0])[1:]
         for word in words[1:]:
             if re.fullmatch(r"[\w-]+\.\w+", word):

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import os
 import re
 import runpy
-import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -22,190 +14,55 @@ import pytest
 
 import thinveil
 from browser import chromium, page_of
-from thinveil.commands.main import run
+from pages import BANK, DOCS, PAGES, QUICK, ROOT, Reader, blocks, reading
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
+README = ROOT / "README.md"
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
-BANK = "bank-full.csv"
-
 pytestmark = pytest.mark.docs
-
-FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-NOT_RUN = re.compile(r"<!-- not run: (?P<reason>[^;]+); covered by (?P<tests>tests/[^>]+) -->\n*$")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page: what is run, what the page shows of it, or why it is not run."""
-
-    where: str
-    language: str
-    text: str
-    shown: str | None
-    left_out: str | None
-
-
-def blocks(page: Path) -> list[Block]:
-    """Read the blocks of a page that can be run."""
-    text = page.read_text("utf-8")
-    found = list(FENCE.finditer(text))
-    read = []
-    for place, match in enumerate(found):
-        if match[2] not in ("python", "sh"):
-            continue
-        line = text.count("\n", 0, match.start()) + 1
-        assert not match[1], f"{page}:{line}: a block in a list would not be found by readers"
-        after = found[place + 1] if place + 1 < len(found) else None
-        shown = None
-        if after and after[2] == "text" and not text[match.end() : after.start()].strip():
-            shown = after[3]
-        reason = NOT_RUN.search(text[: match.start()])
-        named = reason["tests"] if reason else None
-        where = f"{page.relative_to(ROOT)}:{line}"
-        read.append(Block(where, match[2], match[3], shown, named))
-    return read
 
 
 def with_blocks(*, of_bank: bool) -> list[Any]:
     """Return the pages that have something to run, on the bank table or not."""
     return [
-        pytest.param(page, id=str(page.relative_to(DOCS)))
+        pytest.param(page, id=str(page.relative_to(ROOT)))
         for page in PAGES
-        if any((BANK in each.text) is of_bank and not each.left_out for each in blocks(page))
+        if page not in [README, *(DOCS / name for name in QUICK)]
+        and any((BANK in each.text) is of_bank and not each.left_out for each in blocks(page))
     ]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with what the pages take for granted: 60 people, their schema, three of them."""
-    data = thinveil.people(60)
-    rows = data.rows()
-    with (tmp_path / "people.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([data.schema.names, *rows])
-    with (tmp_path / "targets.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([data.schema.names[:2], *(row[:2] for row in rows[:3])])
-    (tmp_path / "people.toml").write_text(thinveil.write_schema(data.schema), "utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "100")
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", None) == str(tmp_path / f"{name}.py"):
-            del sys.modules[name]
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Somebody in an empty folder."""
+    with reading(tmp_path, monkeypatch) as reader:
+        yield reader
 
 
-def run_python(block: Block, names: dict[str, Any]) -> str:
-    """Run a block in the names of its page; one that starts with `# name.py` is that file."""
-    if named := re.match(r"# (\w+\.py)(, continued)?\n", block.text):
-        with Path(named[1]).open("a", encoding="utf-8") as file:
-            file.write(block.text)
-    out = StringIO()
-    with redirect_stdout(out):
-        exec(compile(block.text, block.where, "exec", dont_inherit=True), names)
-    return out.getvalue()
-
-
-def run_shell(block: Block) -> str:
-    """Run the commands of a block: ours in this process, all others by a shell."""
-    out = StringIO()
-    for line in block.text.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
-        if words and words[0] == "thinveil":
-            if words[1] == "people":  # it writes over nothing, and the folder has one already
-                Path(words[-1]).unlink(missing_ok=True)
-            with redirect_stdout(out):
-                code = run(words[1:])
-            assert code == 0, f"{block.where}: exit code {code} of {line}"
-        elif words:
-            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-            done = subprocess.run(
-                ["bash", "-c", line], capture_output=True, text=True, check=False,
-                env={**os.environ, "PATH": path},
-            )  # fmt: skip
-            assert done.returncode == 0, f"{block.where}: {line}: {done.stderr}"
-            out.write(done.stdout)
-    return out.getvalue()
-
-
-def check_shown(block: Block, printed: str) -> None:
-    """Compare output with what the page shows; a line of three dots stands for any lines."""
-    if block.shown is None:
-        return
-    pattern = ".*".join(
-        re.escape(part.strip("\n")) for part in re.split(r"^\.\.\.$", block.shown, flags=re.M)
-    )
-    lines = "\n".join(line.rstrip() for line in printed.splitlines())
-    assert re.fullmatch(rf"{pattern}\s*", lines, re.DOTALL), (
-        f"{block.where} shows\n{block.shown}\nand prints\n{printed}"
-    )
-
-
-def run_page(page: Path, *, of_bank: bool) -> None:
-    names: dict[str, Any] = {"__name__": "__main__"}
+def run_page(page: Path, reader: Reader, *, of_bank: bool) -> None:
     for block in blocks(page):
         if block.left_out is None and (BANK in block.text) is of_bank:
-            python = block.language == "python"
-            check_shown(block, run_python(block, names) if python else run_shell(block))
+            reader.runs(block)
+    if reader.service is not None:
+        assert reader.service.ledger()["spent"] > 0
+
+
+def test_the_readme_runs_and_its_report_says_what_it_shows(reader: Reader):
+    run_page(README, reader, of_bank=False)
+    report = (reader.folder / "audit.html").read_text("utf-8")
+    for said in ("recovered all 2,000 records exactly", "0.0000070482"):
+        assert said in report
+    assert "0.0000070482" in README.read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", with_blocks(of_bank=False))
-def test_blocks_run_and_print_what_the_page_shows(page: Path, folder: Path):
-    run_page(page, of_bank=False)
+def test_blocks_run_and_print_what_the_page_shows(page: Path, reader: Reader):
+    run_page(page, reader, of_bank=False)
 
 
 @pytest.mark.parametrize("page", with_blocks(of_bank=True))
-def test_blocks_on_the_bank_table_run(page: Path, folder: Path, bank_path: Path):
-    (folder / BANK).symlink_to(bank_path)
-    run_page(page, of_bank=True)
-
-
-def test_the_page_on_the_service_runs(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    """Its blocks as they stand, but for the port and the token of the service that is there."""
-    from services import Process
-
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-    served, asked = (each for each in blocks(DOCS / "service.md") if each.left_out)
-    lines = [shlex.split(line, comments=True) for line in served.text.splitlines()]
-    serve, audit = (next(each for each in lines if word in each) for word in ("serve", "audit"))
-    with Process(folder, *serve[2:]) as service:
-        monkeypatch.setenv("THINVEIL_TOKEN", service.tokens[0])
-        assert run([each.replace("http://127.0.0.1:8321", service.url) for each in audit[1:]]) == 0
-        done = subprocess.run(
-            ["bash", "-c", asked.text.replace("http://127.0.0.1:8321", service.url)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        answers = json.loads(done.stdout)["answers"]
-        assert [len(each) for each in answers] == [1, 3]
-        assert service.ledger()["spent"] > 0
-
-
-def test_blocks_that_are_not_run_are_covered_elsewhere():
-    left_out = [each for page in PAGES for each in blocks(page) if each.left_out]
-    assert left_out
-    for block in left_out:
-        for name in (block.left_out or "").split(" and "):
-            path, _, test = name.strip().partition("::")
-            assert (ROOT / path).is_file(), f"{block.where}: there is no {path}"
-            if test:
-                assert f"def {test}(" in (ROOT / path).read_text("utf-8"), block.where
-
-
-def test_every_reason_is_read():
-    for page in PAGES:
-        text = page.read_text("utf-8")
-        said = [each for each in blocks(page) if each.left_out]
-        assert text.count("<!-- not run") == len(said), f"{page.name}: a reason in another form"
-
-
-def test_output_that_differs_is_noticed():
-    block = Block("here", "python", "", "one\n...\nfour\n", None)
-    check_shown(block, "one\ntwo\nthree\nfour\n")
-    with pytest.raises(AssertionError, match="here shows"):
-        check_shown(block, "one\nfour and more\n")
+def test_blocks_on_the_bank_table_run(page: Path, reader: Reader, bank_path: Path):
+    (reader.folder / BANK).symlink_to(bank_path)
+    run_page(page, reader, of_bank=True)
 
 
 def test_every_mechanism_and_attack_has_a_page_with_a_picture_and_a_command():

@@ -141,17 +141,6 @@ def test_the_lines_for_your_own_table_run_as_printed(tmp_path, monkeypatch, caps
     assert done.stdout.startswith("An outsider recovered all 60 records exactly")
 
 
-@pytest.mark.docs
-def test_the_line_for_the_report_runs_as_printed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    line = block_of("The report", "sh")
-    assert run(shlex.split(line)[1:]) == 0
-    page = (tmp_path / "audit.html").read_text("utf-8")
-    assert "recovered all 2,000 records exactly" in page
-    assert "0.0000070482" in page
-    assert "0.0000070482" in README
-
-
 def test_every_picture_is_shown():
     pages = "".join(each.read_text("utf-8") for each in DOCS.rglob("*.md"))
     for picture in (DOCS / "images").iterdir():

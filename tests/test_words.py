@@ -45,3 +45,12 @@ def test_the_same_people_are_written_again_without_complaint(here: Path, capsys)
     assert "exists already" in capsys.readouterr().err
     assert run(["people", "--records", "1", "--output", "one.csv"]) == 0
     assert "1 made-up person." in capsys.readouterr().err
+
+
+def test_a_value_outside_what_was_believed_is_marked(here: Path, capsys):
+    assert run(["people", "--records", "60", "--output", "people.csv"]) == 0
+    line = ["audit", "people.csv", "--attack", "attribute", "--known", "age=40"]
+    for prior, marked in (("2000..4000", False), ("20000..40000", True)):
+        capsys.readouterr()
+        assert run([*line, "--column", "salary", "--prior", f"salary={prior}"]) == 0
+        assert ("2640.62 (outside --prior)" in capsys.readouterr().out) is marked

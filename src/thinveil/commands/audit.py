@@ -109,14 +109,15 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     \b
     Examples:
       thinveil audit
+      thinveil people --records 60 --output people.csv
       thinveil audit people.csv --mechanism idp --k 3
-      thinveil audit postgresql://localhost/census --table people
-      thinveil audit http://127.0.0.1:8321 --truth people.csv
-      thinveil audit people.csv --report people.html
+      thinveil audit people.csv --attack column --column salary
+      thinveil audit people.csv --attack attribute --known age=40 --column salary
       thinveil audit people.csv --attack membership --trials 2000
       thinveil audit people.csv --canaries 40
-      thinveil audit people.csv --attack attribute --known age=44 --known job=nurse
-      thinveil audit people.csv --attack column --column salary --precision salary=1000
+      thinveil audit people.csv --report people.html
+      thinveil audit postgresql://localhost/census --table people
+      thinveil audit http://127.0.0.1:8321 --truth people.csv
     """
     json_file, output = given["json_file"], given["output"]
     truth_file = None if given["truth"] == "self" else given["truth"]

@@ -86,9 +86,10 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     \b
     Examples:
       thinveil compare
+      thinveil people --records 60 --output people.csv
       thinveil compare people.csv --mechanism idp --mechanism dp-laplace
-      thinveil compare people.csv --sample 2000 --link age --link postcode
-      thinveil compare --figure compare.png --risk-figure risk.png
+      thinveil compare people.csv --sample 30 --link age --link postcode
+      thinveil compare people.csv --figure compare.png --risk-figure risk.png
     """
     json_file = given["json_file"]
     pictures = {"figure": given["figure"], "risk-figure": given["risk_figure"]}

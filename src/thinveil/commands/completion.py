@@ -21,13 +21,16 @@ def command(shell: str) -> None:
 
     \b
     Examples:
-      thinveil completion bash > ~/.local/share/bash-completion/completions/thinveil
+      mkdir -p ~/.local/share/bash-completion/completions ~/.zfunc
+      mkdir -p ~/.config/fish/completions
+      thinveil completion bash \
+          > ~/.local/share/bash-completion/completions/thinveil
       thinveil completion zsh > ~/.zfunc/_thinveil
       thinveil completion fish > ~/.config/fish/completions/thinveil.fish
       source <(thinveil completion bash)
 
-    The folder must be there (mkdir -p). bash needs the package bash-completion for it; zsh needs
-    the folder in fpath before compinit, in ~/.zshrc:  fpath+=~/.zfunc
+    bash needs the package bash-completion for it; zsh needs the folder in fpath before compinit,
+    in ~/.zshrc: fpath+=~/.zfunc
     """
     from thinveil.commands.main import cli
 

@@ -123,8 +123,9 @@ def command(
     Examples:
       thinveil doctor
       thinveil doctor --json health.json
-      thinveil doctor http://127.0.0.1:8321
+      thinveil people --records 60 --output people.csv
       thinveil doctor people.csv --mechanism idp-noisy
+      thinveil doctor http://127.0.0.1:8321
     """
     if source is not None:
         return _of_claim(ctx, source, options, json_file)

@@ -39,6 +39,7 @@ def command(table: str | None, **given: Any) -> int:
     \b
     Examples:
       thinveil lab
+      thinveil people --records 60 --output people.csv
       thinveil lab people.csv
       thinveil lab --port 0 --no-browser
     """

@@ -131,7 +131,8 @@ def cli() -> None:
     \b
     Examples:
       thinveil audit
-      thinveil audit people.csv --attack membership --known age=44 --known job=technician
+      thinveil people --records 60 --output people.csv
+      thinveil audit people.csv --attack membership --known age=40
       thinveil audit people.csv --report people.html
       thinveil compare people.csv
       thinveil reproduce all --data bank-full.csv

@@ -35,8 +35,10 @@ def command(run: str, comparison: str | None, show_records: bool, output: str | 
 
     \b
     Examples:
+      thinveil people --records 60 --output people.csv
       thinveil audit people.csv --json run.json
       thinveil report run.json
+      thinveil compare people.csv --json compare.json
       thinveil report run.json --comparison compare.json --output handout.html
     """
     target = output or str(Path(run).parent / f"{Path(run).stem or 'report'}.html")

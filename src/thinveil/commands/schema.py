@@ -81,6 +81,7 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
 
     \b
     Examples:
+      thinveil people --records 60 --output people.csv
       thinveil schema people.csv
       thinveil schema people.csv --output people.toml
       thinveil schema postgresql://localhost/census --table people

@@ -80,8 +80,9 @@ def command(table: str | None, **given: Any) -> None:
     \b
     Examples:
       thinveil serve
-      thinveil serve people.csv --mechanism idp --k 3 --budget 0.5
-      thinveil serve people.csv --analyst ada=0.1 --analyst grace=2
+      thinveil people --records 60 --output people.csv
+      thinveil serve people.csv --k 3 --budget 0.5 --ledger k3.ledger
+      thinveil serve people.csv --analyst ada=0.1 --ledger ada.ledger
     """
     if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise MissingExtra("A service", "service")  # before a ledger is made and a token is lost

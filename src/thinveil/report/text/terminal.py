@@ -367,7 +367,10 @@ def _people(people: Sequence[PersonResult]) -> RenderableType:
                 name: [*map(_several, each), *_not_yet(person.left(name))]
                 for name, each in person.values.items()
             }
-            found = "\n".join(f"{name}: {', '.join(each)}" for name, each in values.items())
+            wrong = dict.fromkeys(person.prior_failed or (), " (outside --prior)")
+            found = "\n".join(
+                f"{name}: {', '.join(each)}{wrong.get(name, '')}" for name, each in values.items()
+            )
         else:
             found = ", ".join(person.said())
         right = {True: "yes", False: "NO", None: ""}[person.judged]
