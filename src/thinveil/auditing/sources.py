@@ -13,9 +13,9 @@ from thinveil.auditing.targets import Target
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.tables.dataset import Dataset, Held
-from thinveil.curator.tables.files import load, reading_of
+from thinveil.curator.tables.files import load, load_as, reading_of
 from thinveil.curator.tables.people import people
-from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.reading import Beside, Reading
 from thinveil.errors import UsageError
 from thinveil.language.plugins import target_maker, target_names
 from thinveil.language.schema import Schema
@@ -119,7 +119,7 @@ def opened(
         whose = "the embedded people bring their" if kind == "people" else "a service brings its"
         raise UsageError(f"--schema: {whose} own schema")
     if source is None:
-        return people()
+        return _some(people(), reading_of(how))
     if kind == "service":
         from thinveil.auditing.http import PATIENCE, HttpTarget
 
@@ -134,6 +134,15 @@ def opened(
 
         return open_database(source, table, schema, **how)
     return load(source, schema, **how)
+
+
+def _some(data: Dataset, reading: Reading) -> Dataset:
+    """Return the wanted columns of a table."""
+    if not reading.only and not reading.drop:
+        return data
+    kept = reading.chosen(data.schema.names, "the embedded people")
+    places = [data.schema.column(name) for name in kept]
+    return Dataset(reading.described(data.schema), data.codes[:, places], data.remarks)
 
 
 def reading(origin: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,4 +167,5 @@ def truth_of(wanted: str | None, held: Held | Target, origin: Mapping[str, Any])
             raise UsageError(f"--truth self: {say}")
         return fetch()
     schema = held.facts.schema if isinstance(held, Target) else held.schema
-    return load(wanted, schema, **reading(origin))
+    beside = Beside.of({**origin, "only": schema.names, "drop": None})
+    return load_as(wanted, schema, beside)

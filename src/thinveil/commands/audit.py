@@ -29,6 +29,7 @@ from thinveil.commands.common import (
     pairs,
     place_options,
     reading_options,
+    refuse_left_out,
     schema_option,
     settings,
     write_json,
@@ -37,7 +38,7 @@ from thinveil.commands.outputs import busy
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import read_columns
-from thinveil.curator.tables.reading import READING, Reading
+from thinveil.curator.tables.reading import READING, Beside
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.files import write_file
 from thinveil.language.compiling import refusal
@@ -59,7 +60,9 @@ _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
     "show_records", "comparison",
 }  # fmt: skip
-_ITS_OWN = (*(name for name, entry in TABLE.items() if entry.curators), "inside", "engine")
+_ITS_OWN = (
+    *(name for name, entry in TABLE.items() if entry.curators), "inside", "engine", "only", "drop",
+)  # fmt: skip
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
 
 
@@ -146,8 +149,11 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         told = {name: given[name] for name in READING if _is_given(ctx, name)}
         with busy(notices, "reading the truth"):
             truth = truth_of(given["truth"], held, {**origin, **told})
+        if truth is not None and truth is not held:
+            for each in truth.remarks.assumed:
+                note(notices, f"--truth: {each}")
         if not given["resume"]:
-            how["options"] = _options(held, given, truth)
+            how["options"] = _options(held, given, truth, notices)
         for each in _notes(held, given["strategy"], how.get("options")):
             note(notices, each)
         exhibits = bool(report or json_file)
@@ -257,7 +263,9 @@ def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int
     return USUAL_TRIALS if alone or (given["report"] and truth is not None) else 0
 
 
-def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | None) -> Options:
+def _options(
+    held: Held | Target, given: Mapping[str, Any], truth: Dataset | None, notices: Console
+) -> Options:
     """Turn the words of the command line into options."""
     own = own_settings(held.facts) if isinstance(held, Target) else {}
     names = (held.facts.schema if isinstance(held, Target) else held.schema).names
@@ -265,24 +273,31 @@ def _options(held: Held | Target, given: Mapping[str, Any], truth: Dataset | Non
     for name, entry in TABLE.items():
         value = given.get(name)
         if entry.kind == "pairs":
+            refuse_left_out(flag_of(name), value or (), names, given)
             told[name] = pairs(value or (), names, flag_of(name))
         elif value is not None:
             listed = entry.kind in ("names", "numbers") and isinstance(value, str)
             told[name] = (tuple(next(csv.reader([value]))) or ("",)) if listed else value
+        if entry.kind == "names":
+            refuse_left_out(flag_of(name), told.get(name, ()), names, given)
     known: tuple[Mapping[str, str], ...] = ()
     if given["known"] and given["people_file"]:
         raise UsageError("--known and --people exclude each other: give one of them")
     if given["known"]:
+        refuse_left_out("--known", given["known"], names, given)
         known = (pairs(given["known"], names, "--known"),)
     elif given["people_file"]:
-        known = _people(given)
+        known = _people(given, notices)
     return Options(**told | own | {"people": known, "trials": _trials(given, any(known), truth)})
 
 
-def _people(given: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
+def _people(given: Mapping[str, Any], notices: Console) -> tuple[Mapping[str, str], ...]:
     """Read what is known about many people: a column for each attribute, a row a person."""
-    how = Reading.of({**given, "only": None, "drop": None})
-    columns, gaps = read_columns(given["people_file"], how).columns, how.gaps
+    how = Beside.of(given)
+    raw = read_columns(given["people_file"], how)
+    for each in raw.assumed:
+        note(notices, f"--people: {each}")
+    columns, gaps = raw.columns, how.gaps
     texts = [[each.texts[place] for place in each.index.tolist()] for each in columns]
     return tuple(
         {

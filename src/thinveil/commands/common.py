@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ from thinveil.errors import UsageError
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
+from thinveil.language.texts import nearest
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -117,9 +119,11 @@ schema_option = click.option(
 )
 
 
-def _listed(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+def _listed(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
     """Split A,B,.. as a line of CSV, so that a name may hold a comma in quotation marks."""
-    return () if value is None else tuple(next(csv.reader([value]), ()))
+    return tuple(
+        name for each in value for row in csv.reader(io.StringIO(each, newline="")) for name in row
+    )
 
 
 def _line(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -145,8 +149,12 @@ reading_options = _added(
         metavar="TEXT",
         help="A text that means a missing value, besides empty, NULL and NaN.",
     ),
-    click.option("--drop", callback=_listed, metavar="A,B,..", help="Columns to leave out."),
-    click.option("--only", callback=_listed, metavar="A,B,..", help="Columns to read. [all]"),
+    click.option(
+        "--drop", multiple=True, callback=_listed, metavar="A,B,..", help="Columns to leave out."
+    ),
+    click.option(
+        "--only", multiple=True, callback=_listed, metavar="A,B,..", help="Columns to read. [all]"
+    ),
     click.option(
         "--keep-unnamed",
         is_flag=True,
@@ -210,9 +218,25 @@ def pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
     name, equals, _ = text.partition("=")
     if not equals:
         raise UsageError(f"{option} {text}: write COLUMN=VALUE")
-    raise UsageError(
-        f"{option}: there is no column {name!r}; the columns are {', '.join(map(repr, names[:20]))}"
-    )
+    meant = nearest(name, names)
+    hint = f" (did you mean {meant}?)" if meant else ""
+    known = ", ".join(map(repr, names[:20]))
+    raise UsageError(f"{option}: there is no column {name!r}{hint}; the columns are {known}")
+
+
+def refuse_left_out(
+    option: str, texts: Iterable[str], names: Sequence[str], given: Mapping[str, Any]
+) -> None:
+    """Refuse a column (NAME, or NAME=VALUE) in an option that --drop or --only leave out."""
+    for text in texts:
+        if any(text == name or text.startswith(f"{name}=") for name in names):
+            continue
+        for name in given["drop"]:
+            if text == name or text.startswith(f"{name}="):
+                raise UsageError(f"{option}: the column {name!r} is left out by --drop")
+        if given["only"]:
+            name = text.partition("=")[0]
+            raise UsageError(f"{option}: the column {name!r} is not among those of --only")
 
 
 def pairs(texts: Sequence[str], names: Sequence[str], option: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from thinveil.commands.common import (
     load_table,
     note,
     reading_options,
+    refuse_left_out,
     schema_option,
     setting,
     settings,
@@ -115,6 +116,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     told = {name: given[name] for name in same}
     shared = Settings(mechanisms=mechanisms, linking=given["link"], **told)
     whole = load_table({"table": table, **given}, notices)
+    refuse_left_out("--link", given["link"], whole.schema.names, given)
     data = sampled(whole, given["sample"] or whole.records, shared.seed)
     if data is not whole:
         said = (

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from thinveil.commands.common import consoles, load_table, reading_options, schema_option
 from thinveil.commands.serving import listener_at, run_until_ended, server_of
+from thinveil.curator.tables.reading import Reading
 from thinveil.lab.app import app_of, check_extra, new_key
 from thinveil.lab.tables import Table, Tables, cut
 
@@ -61,7 +62,9 @@ def command(table: str | None, **given: Any) -> int:
 def _own(table: str, given: dict[str, Any], notices: Console) -> Table:
     """Read the table that was given on the command line."""
     name = Path(table).name
-    return cut(load_table({**given, "table": table}, notices), name, f"thinveil.load({name!r})")
+    told = "".join(f", {key}={value!r}" for key, value in Reading.of(given).plain().items())
+    data = load_table({**given, "table": table}, notices)
+    return cut(data, name, f"thinveil.load({name!r}{told})")
 
 
 def _has_display() -> bool:

@@ -24,7 +24,7 @@ from thinveil.commands.common import (
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.drafting import draft_of_database, drafted, listed_numbers
-from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.reading import Reading, leaving_out, listed
 from thinveil.errors import UsageError
 from thinveil.files import write_file
 from thinveil.language.schema import Schema
@@ -65,8 +65,7 @@ def _said_again(given: Mapping[str, Any]) -> str:
         elif value is True:
             words.append(flag)
         else:
-            listed = ",".join(value) if isinstance(value, tuple) else str(value)
-            words += [flag, listed]
+            words += [flag, listed(value) if isinstance(value, tuple) else str(value)]
     return f" {shlex.join(words)}" if words else ""
 
 
@@ -94,7 +93,7 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
             notices,
             f"the column {name!r} holds numbers that are too large to be counted, so it is "
             "drafted as a category, and the list of its values counts as public. If it is not, "
-            "drop the column.",
+            f"leave it out ({leaving_out(name)}).",
         )
     text = write_schema(schema, _COMMENTS)
     if output:

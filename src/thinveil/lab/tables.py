@@ -71,7 +71,7 @@ def cut(data: Dataset, title: str, code: str) -> Table:
     if len(data.schema) > MOST_COLUMNS:
         raise UsageError(
             f"the table has {len(data.schema)} columns and the page shows {MOST_COLUMNS} at most: "
-            "leave some out, or use thinveil audit"
+            "leave some out (thinveil lab TABLE --drop A,B), or use thinveil audit"
         )
     if data.records <= MOST_PEOPLE:
         return Table(data, title, code)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 
 NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -61,3 +63,16 @@ def many(count: int, one: str, more: str = "") -> str:
     ('1 record', '2,000 records', '2 people')
     """
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the name that a wrong one may stand for; empty where none is like it.
+
+    >>> nearest("Age ", ["age", "wage"]), nearest("salry", ["age", "salary"]), nearest("x", ["y"])
+    ('age', 'salary', '')
+    """
+    plain: dict[str, str] = {}
+    for each in names:
+        plain.setdefault(each.strip().casefold(), each)
+    found = get_close_matches(name.strip().casefold(), plain, 1)
+    return plain[found[0]] if found else ""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.database.engines.protocol import ibis_backend, told
 from thinveil.curator.database.session import Session
-from thinveil.curator.tables.delimited import encoding_of, header_of
+from thinveil.curator.tables.delimited import check_names, encoding_of, header_of
 from thinveil.curator.tables.files import first_bytes
 from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError, UsageError
@@ -56,6 +56,7 @@ def _files(path: str, reading: Reading) -> tuple[Session, Any]:
         if files:
             return session, backend.read_parquet(files, union_by_name=False)
         separator, names = header_of(Path(path), reading)
+        check_names(names, path)
         return session, backend.read_csv(
             path,
             header=True,

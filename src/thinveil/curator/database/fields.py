@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from thinveil.curator.database.engines.protocol import Engine, ibis
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.coding import PLAIN
+from thinveil.curator.tables.reading import leaving_out
 from thinveil.errors import DataError
 from thinveil.language.schema import LIMIT
 from thinveil.language.texts import DAY, ticks
@@ -161,7 +162,7 @@ _KINDS: Final = {
 def _unsupported(name: str, kind: str) -> DataError:
     return DataError(
         f"column {name!r} has the type {kind}, which is neither a number, a text, a date nor a "
-        "time: convert it, or leave it out (a view does both)"
+        f"time: convert it (in a view), or leave it out ({leaving_out(name)})"
     )
 
 

@@ -150,9 +150,10 @@ def _opened(
     names = list(table.columns)
     if not names:
         raise DataError(f"{where} is empty: give a table with at least one column")
-    check_names(names, where)
     names, remarks = reading.chosen(names, where), NO_REMARKS
+    check_names(names, where)
     if schema is not None:
+        schema = reading.described(schema)
         check_columns(names, schema)
     session.ready(table)
     plain = table.select(**{f"x{place}": table[name] for place, name in enumerate(names)})

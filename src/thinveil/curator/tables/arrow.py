@@ -11,6 +11,7 @@ import numpy as np
 
 from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.delimited import check_names
+from thinveil.curator.tables.reading import Raw, Reading, leaving_out
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.language.queries import Codes
 
@@ -26,7 +27,7 @@ def _pyarrow(what: str) -> Any:
     return pyarrow
 
 
-def read_parquet(path: Path) -> list[Column]:
+def read_parquet(path: Path, reading: Reading) -> Raw:
     """Read a Parquet file."""
     pa = _pyarrow("Reading Parquet")
     with path.open("rb") as file:
@@ -34,10 +35,10 @@ def read_parquet(path: Path) -> list[Column]:
             table = pa.parquet.ParquetFile(file).read()
         except (pa.ArrowException, ValueError, OSError):
             raise DataError(f"{path}: not a Parquet file, or a damaged one") from None
-    return _columns(pa, table.column_names, table.columns, str(path))
+    return _columns(pa, table.column_names, table.columns, str(path), reading)
 
 
-def read_frame(source: object) -> list[Column]:
+def read_frame(source: object, reading: Reading) -> Raw:
     """Read a data frame, an Arrow table, or another object that exports Arrow data.
 
     The index of a pandas data frame is not a column; use reset_index() to make it one.
@@ -52,37 +53,48 @@ def read_frame(source: object) -> list[Column]:
         )
     pa = _pyarrow("Reading a data frame")
     if is_pandas:
-        return _read_pandas(pa, source, where)
+        return _read_pandas(pa, source, where, reading)
     try:
         table = source if isinstance(source, pa.Table) else pa.table(source)
     except (pa.ArrowException, TypeError, ValueError):
         raise DataError(f"{where} holds no table: give one with named columns") from None
-    return _columns(pa, table.column_names, table.columns, where)
+    return _columns(pa, table.column_names, table.columns, where, reading)
 
 
-def _read_pandas(pa: Any, frame: Any, where: str) -> list[Column]:
+def _read_pandas(pa: Any, frame: Any, where: str, reading: Reading) -> Raw:
     if frame.ndim != 2:
         raise UsageError(f"cannot read {where}: use to_frame() to make it a data frame")
     names = [str(name) for name in frame.columns]
-    arrays = []
+    kept = set(reading.chosen(names, where)) if names else set()
+    arrays: list[Any] = []
     for position, name in enumerate(names):
+        if name not in kept:
+            arrays.append(None)
+            continue
         try:
             arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise DataError(
                 f"{where}: column {name!r} mixes values of several kinds, or of one that Arrow "
-                "does not know: turn it into numbers or texts first, such as with astype(str)"
+                "does not know: turn it into numbers or texts first, such as with astype(str), or "
+                f"leave it out ({leaving_out(name)})"
             ) from None
-    return _columns(pa, names, arrays, where)
+    return _columns(pa, names, arrays, where, reading)
 
 
-def _columns(pa: Any, names: Sequence[str], arrays: Sequence[Any], where: str) -> list[Column]:
+def _columns(
+    pa: Any, names: Sequence[str], arrays: Sequence[Any], where: str, reading: Reading
+) -> Raw:
+    """Return the wanted columns; what is left out is not looked at."""
     if not names:
         raise DataError(f"{where} is empty: give a table with at least one column")
-    check_names(names, where)
-    if not len(arrays[0]):
+    kept = set(reading.chosen(names, where))
+    wanted = [pair for pair in zip(names, arrays, strict=True) if pair[0] in kept]
+    check_names([name for name, _ in wanted], where)
+    if not len(wanted[0][1]):
         raise DataError(f"{where}: the table has no records: give at least one row of data")
-    return [_column(pa, name, array, where) for name, array in zip(names, arrays, strict=True)]
+    said = reading.said_of([name for name in names if name not in kept])
+    return Raw([_column(pa, name, array, where) for name, array in wanted], said)
 
 
 def _column(pa: Any, name: str, array: Any, where: str) -> Column:
@@ -101,7 +113,8 @@ def _column(pa: Any, name: str, array: Any, where: str) -> Column:
         if plain is None:
             raise DataError(
                 f"{where}: column {name!r} has the type {kind}, which is neither a number, a "
-                "text, a date nor a time of at most microseconds: convert it, or remove the column"
+                "text, a date nor a time of at most microseconds: convert it, or leave it out "
+                f"({leaving_out(name)})"
             )
         if coded:
             distinct, index = plain, chunk.indices
@@ -113,7 +126,7 @@ def _column(pa: Any, name: str, array: Any, where: str) -> Column:
         except (ValueError, OverflowError):  # UnicodeDecodeError is a ValueError
             raise DataError(
                 f"{where}: column {name!r} holds a text that is not UTF-8, or a date or time "
-                "beyond the calendar: correct it, or remove the column"
+                f"beyond the calendar: correct it, or leave it out ({leaving_out(name)})"
             ) from None
         if index.null_count:
             index = index.fill_null(len(texts))

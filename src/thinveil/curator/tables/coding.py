@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.reading import Reading, leaving_out
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
@@ -127,7 +127,7 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
     if _too_large(attribute, column.texts[place] or ""):
         if attribute.kind == "integer":
             what = f"is too large for a whole number (they end below {LIMIT * attribute.step:f})"
-            advice = "leave the column out"
+            advice = f"leave the column out ({leaving_out(column.name)})"
         else:
             what = f"is too large for a grid with the step {attribute.step}"
             advice = "round the column to fewer decimals, or give a coarser step in a schema file"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
-from thinveil.curator.tables.reading import Raw, Reading
+from thinveil.curator.tables.reading import Raw, Reading, leaving_out
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 
@@ -66,7 +66,7 @@ def read_delimited(path: Path, reading: Reading) -> Raw:
             lines = _lines(chain(sample, file), path)
             rows = rows_of(lines, separator, reading.quote, strict=True)
             try:
-                return Raw(_read(rows, path))
+                return Raw(_read(rows, path, reading)).only(reading, str(path))
             except csv.Error:
                 raise DataError(
                     f"{path}: the row that starts on line {rows.line} opens a quotation mark "
@@ -86,7 +86,7 @@ def header_of(path: Path, reading: Reading) -> tuple[str, list[str]]:
         sample = _sample(file)
     separator = reading.separator or _find_separator(sample, reading.quote)
     rows = rows_of(iter(sample), separator, reading.quote, strict=False)
-    return separator, _header(iter(rows), path)
+    return separator, _header(iter(rows), path, reading)
 
 
 def _undecodable(path: Path, encoding: str) -> str:
@@ -145,9 +145,9 @@ def _find_separator(sample: Sequence[str], quote: str) -> str:
     return best
 
 
-def _read(rows: Rows, path: Path) -> list[Column]:
+def _read(rows: Rows, path: Path, reading: Reading) -> list[Column]:
     stream = iter(rows)
-    names = _header(stream, path)
+    names = _header(stream, path, reading)
     width = len(names)
     # The place of each distinct text; an unknown text gets the next place as it is looked up.
     indexes = [defaultdict[str, int](count().__next__) for _ in names]
@@ -166,11 +166,11 @@ def _read(rows: Rows, path: Path) -> list[Column]:
     return columns
 
 
-def _header(stream: Iterator[list[str]], path: Path) -> list[str]:
+def _header(stream: Iterator[list[str]], path: Path, reading: Reading) -> list[str]:
     names = next((row for row in stream if row), None)
     if names is None:
         raise DataError(f"{path}: the file is empty: give a table with a header row")
-    check_names(names, str(path))
+    check_names(reading.chosen(names, str(path)), str(path))
     return names
 
 
@@ -199,6 +199,6 @@ def check_names(names: Sequence[str], where: str) -> None:
         if name in seen:
             raise DataError(
                 f"{where}: two columns have the name {name!r}: rename one, "
-                "or remove one of the columns"
+                f"or leave both out ({leaving_out(name)})"
             )
         seen.add(name)

@@ -18,7 +18,14 @@ from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.delimited import read_delimited
 from thinveil.curator.tables.inferring import doubts, infer
-from thinveil.curator.tables.reading import NO_REMARKS, READING, Raw, Reading, Remarks
+from thinveil.curator.tables.reading import (
+    NO_REMARKS,
+    READING,
+    Raw,
+    Reading,
+    Remarks,
+    leaving_out,
+)
 from thinveil.errors import DataError, UsageError
 from thinveil.language.schema import Schema
 
@@ -63,13 +70,17 @@ def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
         UsageError: An option makes no sense.
         MissingExtra: The source needs pyarrow, and it is not installed.
     """
-    reading = reading_of(how)
+    return load_as(source, schema, reading_of(how))
+
+
+def load_as(source: object, schema: Schema | None, reading: Reading) -> Dataset:
+    """Read a table as is said in one value; a schema may describe more than is wanted of it."""
     raw = read_columns(source, reading)
     remarks = Remarks(raw.assumed)
     if schema is None:
         schema, assumed = infer(raw.columns, reading)
         remarks = remarks.and_also(assumed, doubts(schema, len(raw.columns[0].index)))
-    return code(raw.columns, schema, reading, remarks)
+    return code(raw.columns, reading.described(schema), reading, remarks)
 
 
 def reading_of(how: Mapping[str, Any]) -> Reading:
@@ -82,15 +93,8 @@ def reading_of(how: Mapping[str, Any]) -> Reading:
 
 def read_columns(source: object, reading: Reading) -> Raw:
     """Read the wanted columns of any source as texts."""
-    where = f"the {type(source).__name__}"
-    if isinstance(source, str | os.PathLike):
-        where = os.fspath(source)
-    return _read(source, reading).only(reading, where)
-
-
-def _read(source: object, reading: Reading) -> Raw:
     if not isinstance(source, str | os.PathLike):
-        return Raw(read_frame(source))
+        return read_frame(source, reading)
     name = os.fspath(source)
     if not isinstance(name, str) or "\0" in name:
         raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
@@ -98,7 +102,7 @@ def _read(source: object, reading: Reading) -> Raw:
     try:
         start = first_bytes(path)
         if path.suffix.lower() in (".parquet", ".pq") or start == b"PAR1":
-            return Raw(read_parquet(path))
+            return read_parquet(path, reading)
         other = _OTHERS.get(path.suffix.lower())
         if other and (other != _SHEET or start in _SHEETS):  # some programs call texts .xls
             raise DataError(f"{path}: this is {other}: {_SAVED}")
@@ -147,5 +151,5 @@ def check_columns(names: Sequence[str], schema: Schema) -> None:
         if name not in schema.names:
             raise DataError(
                 f"the table has a column {name!r} that the schema does not describe: add it to "
-                "the schema, or remove it from the table"
+                f"the schema, or leave it out ({leaving_out(name)})"
             )

@@ -14,7 +14,7 @@ import numpy as np
 
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.curator.tables.invented import invented
-from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.reading import Reading, leaving_out
 from thinveil.errors import DataError
 from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Kind, Schema
 from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
@@ -185,7 +185,7 @@ def doubts(schema: Schema, records: int) -> list[str]:
                 "If these are numbers or dates, say which text means missing (--missing TEXT) or "
                 "write them plainly (1234.5, 2024-12-31)."
                 if numbers >= len(attribute.values) / 2
-                else "If it is not public, drop the column."
+                else f"If it is not public, leave it out ({leaving_out(attribute.name)})."
             )
             found.append(
                 f"the column {attribute.name!r} has {len(attribute.values):,} different texts in "

@@ -7,11 +7,16 @@ its dialect, the texts that mean a missing value, and the columns that are wante
 from __future__ import annotations
 
 import codecs
+import csv
+import io
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from thinveil.errors import DataError, UsageError
+from thinveil.language.schema import Schema
+from thinveil.language.texts import many, nearest
 
 if TYPE_CHECKING:
     from thinveil.curator.tables.coding import Column
@@ -107,19 +112,80 @@ class Reading:
 
     def chosen(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the wanted columns, in the order of the table."""
-        for option, wanted in (("--only", self.only), ("--drop", self.drop)):
+        for flag, wanted in (("--only", self.only), ("--drop", self.drop)):
             for name in wanted:
                 if name not in names:
-                    listed = ", ".join(map(repr, names[:50]))
-                    raise DataError(
-                        f"{where}: {option}: there is no column {name!r}; the columns are {listed}"
-                    )
-        kept = [name for name in names if name not in self.drop]
-        if self.only:
-            kept = [name for name in names if name in self.only]
+                    raise DataError(f"{where}: {flag}: {_no_column(flag, name, names)}")
+        kept = self._kept(names)
         if not kept:
-            raise DataError(f"{where}: --drop leaves no column out of {len(names):,}: keep some")
+            raise DataError(
+                f"{where}: --drop leaves out all {many(len(names), 'column')}: keep some"
+            )
         return kept
+
+    def _kept(self, names: Sequence[str]) -> list[str]:
+        """Return the names that are not left out."""
+        return [
+            name for name in names if name not in self.drop and (not self.only or name in self.only)
+        ]
+
+    def described(self, schema: Schema) -> Schema:
+        """Return what a schema says of the wanted columns; it may describe more than those."""
+        kept = set(self._kept(schema.names))
+        found = tuple(each for each in schema if each.name in kept)
+        return Schema(found) if 0 < len(found) < len(schema) else schema
+
+    def said_of(self, left_out: Sequence[str]) -> tuple[str, ...]:
+        """Return what to say of columns that are left out: nothing where it was asked for."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Reading):
+    """How a file is read that goes with a table: its columns are those that the table has.
+
+    What `only` and `drop` say need not be there; what they leave out is told.
+    """
+
+    def chosen(self, names: Sequence[str], where: str) -> list[str]:
+        """Return the names of the columns that the table has, too."""
+        if kept := self._kept(names):
+            return kept
+        listed = ", ".join(map(repr, (self.only or self.drop)[:50]))
+        which = f"none of the columns {listed}" if self.only else f"no column besides {listed}"
+        raise DataError(f"{where}: it has {which}: give a file that has some")
+
+    def said_of(self, left_out: Sequence[str]) -> tuple[str, ...]:
+        """Say which columns are left out."""
+        if not left_out:
+            return ()
+        listed = ", ".join(map(repr, left_out[:20])) + (", .." if len(left_out) > 20 else "")
+        have, what = ("columns that", "are") if len(left_out) > 1 else ("a column that", "is")
+        return (f"it has {have} the audited table does not have: {listed} {what} left out",)
+
+
+def leaving_out(*names: str) -> str:
+    """Return the option that leaves columns out, to be copied into a command line.
+
+    >>> print(leaving_out("age", "City, State"))
+    --drop 'age,"City, State"'
+    """
+    return f"--drop {shlex.quote(listed(names))}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Write names as a line of CSV, so that a name may hold a comma: what --drop takes."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(names)
+    return line.getvalue()[:-1]
+
+
+def _no_column(flag: str, name: str, names: Sequence[str]) -> str:
+    """Say that there is no such column, and which one may be meant."""
+    meant = nearest(name, names) or next((each for each in names if name in each.split(",")), "")
+    hint = f" (did you mean {flag} {shlex.quote(listed([meant]))}?)" if meant else ""
+    known = ", ".join(map(repr, names[:50]))
+    return f"there is no column {name!r}{hint}; the columns are {known}"
 
 
 READING: Final = tuple(each.name for each in fields(Reading))
@@ -154,10 +220,10 @@ class Raw:
 
     def only(self, reading: Reading, where: str) -> Raw:
         """Return the wanted columns alone."""
-        if not reading.only and not reading.drop:
-            return self
-        kept = reading.chosen([each.name for each in self.columns], where)
-        return Raw([each for each in self.columns if each.name in kept], self.assumed)
+        names = [each.name for each in self.columns]
+        kept = set(reading.chosen(names, where))
+        said = reading.said_of([name for name in names if name not in kept])
+        return Raw([each for each in self.columns if each.name in kept], (*self.assumed, *said))
 
 
 def _texts(value: Collection[str]) -> tuple[str, ...]:
