@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import thinveil
-from thinveil.commands.main import run
+from thinveil.commands.common import _meant
+from thinveil.commands.grouped import HEADINGS, heading_of
+from thinveil.commands.main import _COMMANDS, _loaded, run
 from thinveil.curator.tables.inferring import doubts
+from thinveil.language.claims import MECHANISMS, claim_named
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +58,88 @@ def test_a_value_outside_what_was_believed_is_marked(here: Path, capsys):
         capsys.readouterr()
         assert run([*line, "--column", "salary", "--prior", f"salary={prior}"]) == 0
         assert ("2640.62 (outside --prior)" in capsys.readouterr().out) is marked
+
+
+# -- did you mean --------------------------------------------------------------------------
+
+CONTROLS = {name for name in MECHANISMS if claim_named(name).control}
+HONEST = (
+    "dp", "DP", "d-p", "edp", "cdp", "zcdp", "zCDP", "rdp", "renyi-dp", "ldp", "gdp", "fdp", "pdp",
+    "pure-dp", "dp-", "dp1", "dp-gaussian", "dp_gauss", "dp-idb", "dp-integer", "dp-noisy",
+    "dp-binary", "laplace", "Laplacian", "laplas-dp", "gaussian", "geometric", "discrete-laplace",
+    "differential privacy", "differential-privacy", "differentially-private", "privacy", "cauchy",
+    "exponential", "dp laplace", "dp_laplace", "honest", "control", "smooth", "opendp",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_whoever_asks_for_honest_noise_is_offered_nothing_that_leaks(name: str):
+    assert _meant(name) in {"", *CONTROLS}
+
+
+def typos(name: str) -> set[str]:
+    """Return what one slip makes of a name: a letter lost, doubled, swapped or another."""
+    cut = {name[:at] + name[at + 1 :] for at in range(len(name))}
+    twice = {name[:at] + name[at] + name[at:] for at in range(len(name))}
+    swapped = {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in range(len(name) - 1)}
+    other = {name[:at] + letter + name[at + 1 :] for at in range(len(name)) for letter in "aisbx-"}
+    return (cut | twice | swapped | other) - set(MECHANISMS)
+
+
+@pytest.mark.parametrize("name", sorted(CONTROLS))
+def test_a_slip_in_the_name_of_a_control_leads_to_no_leaking_mechanism(name: str):
+    offered = {each: _meant(each) for each in typos(name)}
+    assert {each: near for each, near in offered.items() if near not in {"", *CONTROLS}} == {}
+    assert sum(near == name for near in offered.values()) > 0.9 * len(offered)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("lapalce-dp", "dp-laplace"), ("dp-laplas", "dp-laplace"), ("laplace", "dp-laplace"),
+     ("dp-textbok", "dp-textbook"), ("idb", "idp"),
+     ("individual-dp", "idp"), ("bootstrap-dp", "bdp"), ("idp-bin", "idp-binary"),
+     ("unprotectd", "unprotected"), ("textbook", "dp-textbook")],
+)  # fmt: skip
+def test_what_is_offered(name: str, near: str):
+    assert _meant(name) == near
+
+
+# -- help ----------------------------------------------------------------------------------
+
+
+def asked(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run([*([name] if name else []), "--help"]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", ["80", "60"])
+@pytest.mark.parametrize("name", ["", *_COMMANDS])
+def test_help_breaks_no_word_and_fits(name: str, columns: str, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
+    words = set(asked(name, capsys).split())
+    monkeypatch.setenv("COLUMNS", columns)
+    narrow = asked(name, capsys)
+    assert set(narrow.split()) <= words, "a word was broken at a hyphen"
+    if columns == "80":
+        assert [line for line in narrow.splitlines() if len(line) > 80] == []
+    assert not re.search(r"\[default:\s*\n", narrow)
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_many_options_stand_under_headings(name: str, capsys):
+    headings = re.findall(r"^([A-Z][a-z ]+):$", asked(name, capsys), re.MULTILINE)
+    options = [each.name or "" for each in _loaded(name).params if each.param_type_name == "option"]
+    if len(options) <= 10:
+        assert headings == ["Options"]
+        return
+    assert headings == [each for each in HEADINGS if each in headings]
+    homeless = [each for each in options if not heading_of(each)]
+    assert not homeless, f"commands/grouped.py has no heading for {homeless}"
+    assert len(headings) >= 4
+
+
+def test_no_option_stands_under_two_headings():
+    names = [name for each in HEADINGS.values() for name in each]
+    assert len(names) == len(set(names))
+    there = {each.name for name in _COMMANDS for each in _loaded(name).params}
+    assert set(names) - there - {"help", "version"} == set()

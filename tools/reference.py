@@ -28,7 +28,8 @@ SHARED = re.compile(r"(\n\nOptions:)?\n  -v, --verbose .*?\n  -h, --help .*", re
 def said(command: click.Command, above: click.Context | None = None) -> str:
     """Return what a command says to --help."""
     name = "thinveil" if above is None else command.name
-    context = click.Context(command, above, name, terminal_width=WIDTH, **command.context_settings)
+    settings = {**command.context_settings, "terminal_width": WIDTH}
+    context = command.context_class(command, above, name, **settings)
     lines = (line.rstrip() for line in command.get_help(context).splitlines())
     return "\n".join(lines)
 

@@ -34,6 +34,7 @@ from thinveil.commands.common import (
     settings,
     write_json,
 )
+from thinveil.commands.grouped import Command
 from thinveil.commands.outputs import busy
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.tables.dataset import Dataset, Held
@@ -66,7 +67,7 @@ _ITS_OWN = (
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
 
 
-@click.command("audit")
+@click.command("audit", cls=Command)
 @click.argument("source", required=False)
 @settings("mechanism", "columns")
 @click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from rich.console import Console
@@ -39,6 +40,14 @@ else:
     _Choice = click.Choice  # no generic class before click 8.2
 
 
+_RELAXED: Final = {"individual": "idp", "bootstrap": "bdp", "idp": "", "bdp": "", "textb": ""}
+_HONEST: Final = (
+    "dp", "differential", "privacy", "laplac", "gauss", "geometric", "cauchy", "exponential",
+    "honest", "control",
+)  # fmt: skip
+"""Words in the names of relaxed and of full differential privacy, as people write them."""
+
+
 def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the names of mechanisms; plug-ins are looked for only where one is none of ours."""
     for name in [value] if isinstance(value, str) else value:
@@ -53,13 +62,19 @@ def known_mechanism(ctx: click.Context, param: click.Parameter, value: Any) -> A
 def _meant(name: str) -> str:
     """Return the mechanism that a wrong name may stand for; empty where there is none.
 
-    Whoever asks for differential privacy is offered nothing that leaks: dp is not idp.
+    Whoever asks for differential privacy or for honest noise is offered controls only, and nothing
+    that leaks: dp is not idp.
     """
-    names: Sequence[str] = mechanism_names()
-    if name.lower().startswith("dp"):
-        names = [each for each in MECHANISMS if claim_named(each).control]
-    begun = [each for each in names if each.startswith(name.lower())]
-    return next(iter(begun or get_close_matches(name, names, 1)), "")
+    asked = "-".join(re.findall("[a-z]+", name.lower()))
+    controls = [each for each in MECHANISMS if claim_named(each).control]
+    near, names = get_close_matches(asked, controls, 1), list(mechanism_names())
+    relaxed = [word for word in _RELAXED if word in asked]
+    if not relaxed and (near or any(word in asked.replace("-", "") for word in _HONEST)):
+        names = controls
+    begun = [_RELAXED[word] for word in relaxed if _RELAXED[word]]
+    begun += [each for each in names if asked and each.startswith(asked)]
+    within = [each for each in names if asked and asked in each]
+    return next(iter(begun or within or get_close_matches(asked, names, 1)), "")
 
 
 class _Strategy(_Choice):

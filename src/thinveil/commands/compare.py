@@ -25,6 +25,7 @@ from thinveil.commands.common import (
     settings,
     write_json,
 )
+from thinveil.commands.grouped import Command
 from thinveil.errors import EXIT_EARLY
 from thinveil.language.texts import many
 from thinveil.report.charts.files import check_figure, save_pictures
@@ -37,7 +38,7 @@ from thinveil.verdicts.comparing.risk import USUAL_RECORDS, risk, sampled
 from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_order
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("table", required=False)
 @click.option(
     "--mechanism",
@@ -65,7 +66,7 @@ from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_or
 @setting("seed", type=click.IntRange(min=0), help="The seed of trials and noise.")
 @settings("error", "most_repeats")
 @setting("confidence", help="How sure all intervals and bounds are together.")
-@click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf).")
+@click.option("--figure", metavar="FILE", help="Draw the comparison (png, svg, pdf; extra plots).")
 @click.option("--risk", "with_risk", is_flag=True, help="Risk curves as well; about a minute more.")
 @click.option(
     "--risk-records",
@@ -74,7 +75,9 @@ from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_or
     show_default=True,
     help="Records of the curve against the claimed loss.",
 )
-@click.option("--risk-figure", metavar="FILE", help="Draw the risk curves, too (png, svg, pdf).")
+@click.option(
+    "--risk-figure", metavar="FILE", help="Draw the risk curves, too; needs the extra plots."
+)
 @reading_options
 @json_option
 @click.pass_context

@@ -7,11 +7,13 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from thinveil.commands.grouped import Command
+
 SHELLS: Final = ("bash", "zsh", "fish")
 _VARIABLE: Final = "_THINVEIL_COMPLETE"
 
 
-@click.command("completion")
+@click.command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
     """Print the script that lets SHELL complete commands, options, mechanisms and files.
@@ -23,7 +25,7 @@ def command(shell: str) -> None:
     Examples:
       mkdir -p ~/.local/share/bash-completion/completions ~/.zfunc
       mkdir -p ~/.config/fish/completions
-      thinveil completion bash \
+      thinveil completion bash \\
           > ~/.local/share/bash-completion/completions/thinveil
       thinveil completion zsh > ~/.zfunc/_thinveil
       thinveil completion fish > ~/.config/fish/completions/thinveil.fish

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from thinveil import __version__
+from thinveil.commands.grouped import Command
 from thinveil.commands.outputs import check_outputs, json_option, write_json
 from thinveil.errors import (
     EXIT_ERROR,
@@ -100,7 +101,7 @@ class Extra:
         return to_install(self.name, bare=True)
 
 
-@click.command("doctor", context_settings={"ignore_unknown_options": True})
+@click.command("doctor", cls=Command, context_settings={"ignore_unknown_options": True})
 @click.argument("source", required=False)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[AUDIT OPTIONS]")
 @json_option

@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from thinveil.commands.common import consoles, load_table, reading_options, schema_option
+from thinveil.commands.grouped import Command
 from thinveil.commands.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.tables.reading import Reading
 from thinveil.lab.app import app_of, check_extra, new_key
@@ -25,7 +26,7 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 8322
 
 
-@click.command("lab")
+@click.command("lab", cls=Command)
 @click.argument("table", required=False)
 @click.option("--port", default=PORT, show_default=True, help="0 chooses a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")

@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from thinveil.commands import interruptions
+from thinveil.commands.grouped import Context
 from thinveil.errors import EXIT_EARLY, EXIT_ERROR, EXIT_USAGE, ThinveilError
 
 _COMMANDS: Final = {
@@ -37,6 +38,8 @@ VERBOSITY: Final = "thinveil.verbosity"
 
 class _Lazy(click.Group):
     """Knows the commands by name and imports one only when it is run."""
+
+    context_class = Context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)

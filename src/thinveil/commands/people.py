@@ -11,6 +11,7 @@ from typing import Final
 import click
 from rich.text import Text
 
+from thinveil.commands.grouped import Command
 from thinveil.commands.outputs import check_outputs, consoles
 from thinveil.files import write_file
 from thinveil.language.texts import many
@@ -19,7 +20,7 @@ MOST: Final = 1_000_000
 """More people than that are nobody's first steps."""
 
 
-@click.command("people")
+@click.command("people", cls=Command)
 @click.option(
     "--records", type=click.IntRange(1, MOST), default=2000, help="How many people. [2000]"
 )

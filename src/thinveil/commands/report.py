@@ -8,13 +8,14 @@ import click
 from rich.text import Text
 
 from thinveil.commands.common import check_outputs, consoles
+from thinveil.commands.grouped import Command
 from thinveil.errors import RecordError, UsageError
 from thinveil.files import write_file
 from thinveil.report.html import page
 from thinveil.verdicts.record import read_comparison, read_run
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @click.argument("run", metavar="RUN.json")
 @click.option(
     "--comparison",

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from thinveil.auditing.provenance import Provenance
 from thinveil.commands.common import command_line
+from thinveil.commands.grouped import Command
 from thinveil.commands.outputs import check_outputs, consoles, json_option, note, write_json
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
@@ -29,7 +30,7 @@ _WITHOUT_DATA = ("sensitivity", "detector")
 _NAMES = (*paper.EXPERIMENTS, *_WITHOUT_DATA, "all")
 
 
-@click.command("reproduce")
+@click.command("reproduce", cls=Command)
 @click.argument("experiment", type=click.Choice(_NAMES), default="all", metavar="[EXPERIMENT]")
 @click.option(
     "--data", metavar="FILE", help="The bank table, bank-full.csv. [environment: THINVEIL_BANK]"

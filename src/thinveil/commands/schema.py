@@ -21,6 +21,7 @@ from thinveil.commands.common import (
     reading_options,
     write_json,
 )
+from thinveil.commands.grouped import Command
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.drafting import draft_of_database, drafted, listed_numbers
@@ -69,7 +70,7 @@ def _said_again(given: Mapping[str, Any]) -> str:
     return f" {shlex.join(words)}" if words else ""
 
 
-@click.command("schema")
+@click.command("schema", cls=Command)
 @click.argument("table")
 @click.option("--output", metavar="FILE", help="Write the draft there instead of printing it.")
 @place_options

@@ -30,6 +30,7 @@ from thinveil.commands.common import (
     schema_option,
     settings,
 )
+from thinveil.commands.grouped import Command
 from thinveil.commands.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import analyst_named, budget_of
@@ -48,7 +49,7 @@ _CURATOR: Final = ("mechanism", "cache")
 """The first and the last of the options that describe a curator."""
 
 
-@click.command("serve")
+@click.command("serve", cls=Command)
 @click.argument("table", required=False)
 @settings(*_CURATOR)
 @click.option("--budget", metavar="EPS", help=f"Of the first analyst, called {FIRST}. [1]")

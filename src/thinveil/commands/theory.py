@@ -9,12 +9,13 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from thinveil.commands.grouped import Command
 from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
 from thinveil.paper.theory.chapters import Chapter, Setting, plain, shown
 from thinveil.paper.theory.tour import CHAPTERS, tour
 
 
-@click.command("theory")
+@click.command("theory", cls=Command)
 @click.option("--records", default=5, help="How many people there are. [5]")
 @click.option("--domain", default=3, help="How many records are possible. [3]")
 @click.option("--k", default=2, help="The group size of Group IDP. [2]")
