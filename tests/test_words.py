@@ -13,6 +13,7 @@ from thinveil.commands.grouped import HEADINGS, heading_of
 from thinveil.commands.main import _COMMANDS, _loaded, run
 from thinveil.curator.tables.inferring import doubts
 from thinveil.language.claims import MECHANISMS, claim_named
+from thinveil.verdicts.phrases import spelled
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +30,24 @@ def test_made_up_people_raise_no_doubt_of_their_own(records: int, here: Path):
     assert run(["people", "--records", str(records), "--output", "people.csv"]) == 0
     data = thinveil.load("people.csv")
     assert doubts(data.schema, data.records) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "audit --attack count --known age=40", "audit people.csv", "schema people.csv",
+        "compare people.csv --mechanism idp --people 2",
+        "audit people.csv --attack membership --known age=40 --engine duckdb",
+    ],
+)  # fmt: skip
+def test_commands_on_made_up_people_note_nothing(line: str, here: Path, capsys):
+    if "duckdb" in line:
+        pytest.importorskip("duckdb")
+        pytest.importorskip("ibis")
+    assert run(["people", "--records", "60", "--output", "people.csv"]) == 0
+    capsys.readouterr()
+    assert run(line.split()) == 0
+    assert "Note:" not in capsys.readouterr().err
 
 
 def test_the_same_texts_in_another_column_are_doubted(here: Path):
@@ -143,3 +162,24 @@ def test_no_option_stands_under_two_headings():
     assert len(names) == len(set(names))
     there = {each.name for name in _COMMANDS for each in _loaded(name).params}
     assert set(names) - there - {"help", "version"} == set()
+
+
+# -- figures -------------------------------------------------------------------------------
+
+
+def test_a_claimed_loss_is_written_in_one_way(here: Path):
+    from thinveil.report.charts.membership import picture
+
+    trial = thinveil.trial(thinveil.people(30), mechanism="dp-laplace", trials=20, most_repeats=123)
+    told = picture(trial)
+    claimed = spelled(trial.epsilon_claimed or 0)
+    assert len(claimed) > 9, "a figure that rounding would shorten"
+    assert claimed in told.table.rows[2][1]
+    assert claimed in told.panels[1].label
+
+
+def test_numbers_of_canaries_are_no_secret_of_a_report(here: Path):
+    verdict = thinveil.audit(thinveil.people(30))
+    verdict.report("r.html")
+    page = (here / "r.html").read_text("utf-8")
+    assert "canary-values 1000000000000" in re.sub(r"<[^>]+>", "", page)

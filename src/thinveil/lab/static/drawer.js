@@ -1,6 +1,6 @@
 // The questions about one person, one at a time, with what each answer told.
 
-import { answered, asked, count, told } from "./words.js";
+import { answered, asked, count, counted, told } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 
@@ -57,7 +57,7 @@ export class Drawer {
     this.questions = this.run?.start ? this.run.about(this.person, find("few").checked) : [];
     find("drawer-title").textContent = `Person ${this.person + 1}`;
     const about = document.createElement("small");
-    about.textContent = ` ${count(all)} ${all === 1 ? "question" : "questions"} about them`;
+    about.textContent = ` ${counted(all, "question")} about them`;
     find("drawer-title").append(about);
     this.draw();
   }

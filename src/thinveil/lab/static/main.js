@@ -6,7 +6,7 @@ import { Gauge } from "./gauges.js";
 import { Live } from "./live.js";
 import { Run } from "./model.js";
 import { Recorded } from "./recorded.js";
-import { answered, asked, count, guard, phase, spelled } from "./words.js";
+import { answered, asked, count, counted, guard, phase, spelled } from "./words.js";
 
 const SLOW = 4; // questions a second: slow enough to light the rows of each
 const find = (id) => document.getElementById(id);
@@ -237,7 +237,7 @@ function ended(event) {
   const nothing = event.ending === "undecided";
   find("verdict").textContent = failed ? "" : nothing
     ? `The attack failed. ${event.sentence}`
-      + (run.values ? ` ${count(run.values)} values had been recovered before.` : "")
+      + (run.values ? ` ${counted(run.values, "value")} had been recovered before.` : "")
     : event.sentence;
   const { claimed } = event, found = run.values || Object.keys(run.person).length;
   if (claimed > 1 && !nothing && !failed) find("verdict").append(` A claimed loss of ${spelled(claimed)} promises nothing: the curator said so.`);
@@ -325,8 +325,8 @@ function recovered() {
 function baseline() {
   const base = run.start?.baseline;
   if (!base) return "–";
-  if (base.people !== null) return `${count(base.people)} records, ${count(base.values)} values`;
-  if (base.values !== null) return `${count(base.values)} values`;
+  if (base.people !== null) return `${counted(base.people, "record")}, ${counted(base.values, "value")}`;
+  if (base.values !== null) return counted(base.values, "value");
   return run.start.attack === "attribute" ? "–" : "a coin flip";
 }
 

@@ -8,6 +8,9 @@ const ENOUGH = 8; // so many rounded answers that agree are more than a sign
 
 export const count = (number) => WHOLE.format(number);
 
+/** A count with its noun: 1 record, 2 records. */
+export const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
 /** A small number: 0.0000001578, and 1.5e-12 only where that is long. */
 export function spelled(number) {
   if (number === null) return "nothing";

@@ -10,7 +10,7 @@ from thinveil.report.charts import pictures
 from thinveil.report.charts.pictures import Key, Panel, Picture, Spec, Table
 from thinveil.verdicts.judging.tradeoff import Curve
 from thinveil.verdicts.membership import Trial
-from thinveil.verdicts.phrases import between, many, percent, short, sureness
+from thinveil.verdicts.phrases import between, loss, many, percent, short, sureness
 from thinveil.verdicts.said_of_trials import (
     trade_off_headline,
     trade_off_note,
@@ -49,7 +49,7 @@ def picture(trial: Trial) -> Picture:
                 for name, rate, ends, guess in rates
             ),
             *(
-                (f"privacy loss {name}", short(value), "", guesses.get(name, ""))
+                (f"privacy loss {name}", _figure(name, value), "", guesses.get(name, ""))
                 for name, value, _ in losses
             ),
         ],
@@ -59,7 +59,7 @@ def picture(trial: Trial) -> Picture:
         f"{name}: {percent(rate)}, interval {between(ends)}, asking nothing {percent(guess)}"
         for name, rate, ends, guess in rates
     )
-    amounts = "; ".join(f"{name}: {short(value)}" for name, value, _ in losses)
+    amounts = "; ".join(f"{name}: {_figure(name, value)}" for name, value, _ in losses)
     return Picture(
         "membership",
         trials_headline(trial),
@@ -175,12 +175,17 @@ def _rates(rates: Sequence[Rate]) -> Spec:
     }
 
 
+def _figure(name: str, value: float) -> str:
+    """Write a privacy loss: a claimed one to its last digit, as elsewhere; others rounded."""
+    return loss(value) if name.startswith("claimed") else short(value)
+
+
 def _losses(losses: Sequence[Loss]) -> Spec:
     above = [value for _, value, _ in losses if value > 0]
     least = min(above, default=1e-3) / 100
     rows = [
-        {"key": str(place), "at": max(value, least), "text": short(value), "colour": colour}
-        for place, (_, value, colour) in enumerate(losses)
+        {"key": str(place), "at": max(value, least), "text": _figure(name, value), "colour": colour}
+        for place, (name, value, colour) in enumerate(losses)
     ]
     ends = [least, max(1.0, 20 * max(above, default=1.0))]
     labels = {"labelExpr": pictures.POWERS, "tickCount": 4}

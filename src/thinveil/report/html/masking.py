@@ -34,7 +34,8 @@ _AS_THEY_ARE: Final = (
     "max-queries", "epsilons", "epsilon-per-query", "epsilon", "split", "answers", "cap",
     "strategy", "effort", "windows", "attack", "column", "columns", "precision", "order", "seed",
     "error", "most-repeats", "test", "repeats", "trials", "confidence", "engine", "patience",
-    "table",
+    "table", "most-each", "channel", "checks", "canaries", "canary-values", "only", "drop",
+    "header", "dates", "encoding",
 )  # fmt: skip
 """Options whose values say how was asked, and nothing about anybody."""
 _FLAGS: Final = (
