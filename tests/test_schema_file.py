@@ -27,6 +27,7 @@ STEPS = {
     "integer": st.integers(1, 10**6).map(Decimal),
     "date": st.integers(1, 400).map(Decimal),
     "datetime": st.sampled_from(["3600", "60", "1", "0.001", "0.000001", "0.25"]).map(Decimal),
+    "time": st.sampled_from(["3600", "60", "1", "0.001", "0.000001", "0.25"]).map(Decimal),
     "decimal": st.builds(
         lambda digits, exponent: Decimal(digits).scaleb(exponent),
         st.integers(1, 9999),
@@ -43,10 +44,14 @@ def grids(draw: st.DrawFn, name: str) -> Grid:
     step = draw(STEPS[kind])
     if draw(st.booleans()):
         return Grid(name, kind, step, missing=draw(st.booleans()))
-    furthest = BIG if kind in ("integer", "decimal") else int(FURTHEST[kind] // step // 10**6)
+    furthest = BIG
+    if kind == "datetime":
+        furthest = int(FURTHEST[kind] // step // 10**6)
     if kind == "date":
         furthest = int(FURTHEST[kind] // step)
     codes = st.integers(-furthest, furthest)
+    if kind == "time":
+        codes = st.integers(0, int(86_400 / step) - 1)
     lower, upper = sorted((draw(codes), draw(codes)))
     return Grid(name, kind, step, lower, upper, draw(st.booleans()))
 

@@ -11,13 +11,14 @@ import decimal
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal, DecimalException
 from fractions import Fraction
 from typing import ClassVar, Final, Literal
 
 from thinveil.errors import SchemaError
-from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, day, ticks
+from thinveil.language.formats import format_of
+from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, clock, day, ticks
 
 MISSING: Final = -(2**63)
 """The code of a missing value, and the lowest range end: it includes missing."""
@@ -28,14 +29,16 @@ INFINITE: Final = 2**63 - 1
 LIMIT: Final = 2**62
 """Codes of values lie strictly between -LIMIT and LIMIT."""
 
-Kind = Literal["integer", "decimal", "date", "datetime"]
-KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime")
+Kind = Literal["integer", "decimal", "date", "datetime", "time"]
+KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime", "time")
+DAY_LONG: Final = 86_400
+"""The seconds of a day; times of the day count from midnight."""
 
 UNBOUNDED: Final = "bounds not public"
 """What is said of an attribute whose bounds nobody knows before they are asked for."""
 _GAPS: Final = ", may be missing"
 
-Value = int | Decimal | date | datetime | str | None
+Value = int | Decimal | date | datetime | time | str | None
 
 EXACT: Final = decimal.Context(
     prec=500,
@@ -63,7 +66,7 @@ class Grid:
 
     Args:
         name: The column's name.
-        kind: What the values are; dates count in days, datetimes in seconds.
+        kind: What the values are; dates count in days, datetimes and times in seconds.
         step: The width of one step, in the units of the kind.
         lower: Smallest code that can occur, or None where that is not public.
         upper: Largest code that can occur, or None where that is not public.
@@ -96,7 +99,7 @@ class Grid:
             yield "the step must be above zero"
         if self.kind in ("integer", "date") and self.step != self.step.to_integral_value():
             yield f"the step of kind {self.kind} must be a whole number"
-        if self.kind == "datetime" and (self.step * 10**6) % 1:
+        if self.kind in ("datetime", "time") and (self.step * 10**6) % 1:
             yield "the step must be whole microseconds"
         if (self.lower is None) != (self.upper is None):
             yield "give both bounds or none"
@@ -105,6 +108,11 @@ class Grid:
                 yield "the lower bound is above the upper"
             if self.lower <= -LIMIT or self.upper >= LIMIT:
                 yield "bounds beyond 2^62 steps; use a coarser step"
+        if self.format and self.kind in KINDS:
+            try:
+                format_of(self.kind, self.format)
+            except ValueError as error:
+                yield f"the format cannot be used: {error}"
 
     @property
     def size(self) -> int | None:
@@ -140,7 +148,7 @@ class Grid:
             return _number(value)
         if self.kind == "date":
             return Decimal((day(value) - EPOCH.date()).days)
-        return Decimal(ticks(value)) / 10**6
+        return Decimal(clock(value) if self.kind == "time" else ticks(value)) / 10**6
 
     def decode(self, code: int) -> Value:
         """Return the value that a code stands for: the low end of its step."""
@@ -154,6 +162,10 @@ class Grid:
                 return EPOCH.date() + timedelta(days=int(units))
             if self.kind == "datetime":
                 return EPOCH + int(units * 10**6) * MICROSECOND
+            if self.kind == "time":
+                if not 0 <= units < DAY_LONG:
+                    return f"{units} seconds from 00:00:00"
+                return (EPOCH + int(units * 10**6) * MICROSECOND).time()
         except OverflowError:
             return f"{units} {'days' if self.kind == 'date' else 'seconds'} from 1970-01-01"
         return units
@@ -173,7 +185,7 @@ class Grid:
 
     def describe(self) -> str:
         """Say in a phrase what is public about this attribute."""
-        unit = {"date": " day", "datetime": " second"}.get(self.kind, "")
+        unit = {"date": " day", "datetime": " second", "time": " second"}.get(self.kind, "")
         unit += "s" if unit and self.step != 1 else ""
         bounds = UNBOUNDED
         if self.lower is not None and self.upper is not None:

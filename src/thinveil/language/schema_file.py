@@ -4,11 +4,12 @@
 
     [[attribute]]
     name = "salary"
-    kind = "decimal"        # integer, decimal, date, datetime or category
-    step = "0.01"           # days for dates, seconds for datetimes; 1 where left out
+    kind = "decimal"        # integer, decimal, date, datetime, time or category
+    step = "0.01"           # days for dates, seconds for times; 1 where left out
     lower = "0.00"          # bounds are values, not codes; give both or none
     upper = "100000.00"
     missing = true          # false where left out
+    format = "1.234,56"     # how the file writes values; plainly where left out
 
     [[attribute]]
     name = "insured"
@@ -164,7 +165,7 @@ def _bound(grid: Grid, table: Mapping[str, Any], key: str, place: str) -> int | 
     if value is None:
         return None
     numeric = grid.kind in ("integer", "decimal")
-    fits = str | int | Decimal if numeric else str | date
+    fits = str | int | Decimal if numeric else str | time if grid.kind == "time" else str | date
     if not isinstance(value, fits) or isinstance(value, bool):
         raise SchemaError(f"{place}: {key} must be {'a number' if numeric else 'a date or time'}")
     if grid.kind == "datetime" and type(value) is date:

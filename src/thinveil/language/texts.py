@@ -1,10 +1,10 @@
-"""Numbers, dates and moments as texts: the one place that says what counts as which, and how."""
+"""Numbers, dates and times as texts: the one place that says what counts as which, and how."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
 from typing import Final
 
@@ -13,6 +13,7 @@ DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
+CLOCK: Final = re.compile(r"\d\d?:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?", re.ASCII)
 
 EPOCH: Final = datetime(1970, 1, 1)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -54,6 +55,25 @@ def moment(value: object) -> datetime:
 def ticks(value: object) -> int:
     """Read a moment as microseconds since 1970, or raise as `moment` does."""
     return (moment(value) - EPOCH) // MICROSECOND
+
+
+def clock(value: object) -> int:
+    """Read a time of the day, a text or an object, as microseconds since midnight.
+
+    A ValueError says that it is none, and does not repeat it.
+    """
+    if not isinstance(value, time):
+        text = str(value).strip()
+        if not CLOCK.fullmatch(text):
+            raise ValueError("not a time of the day such as 23:59:59")
+        try:
+            value = time.fromisoformat(text if text[2] == ":" else f"0{text}")
+        except ValueError:
+            raise ValueError("not a time of the day such as 23:59:59") from None
+    if value.tzinfo is not None:
+        raise ValueError("a time of the day in a zone")
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    return seconds * 10**6 + value.microsecond
 
 
 def many(count: int, one: str, more: str = "") -> str:

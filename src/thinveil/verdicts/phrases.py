@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ _WORDS: Final = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "
 
 
 def plain(value: Value) -> Any:
-    """Return a value as JSON can hold it; decimals and dates become text."""
-    return str(value) if isinstance(value, (Decimal, date)) else value
+    """Return a value as JSON can hold it; decimals, dates and times become text."""
+    return str(value) if isinstance(value, (Decimal, date, time)) else value
 
 
 def spelled(number: float) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.fields import PLACES, Field, counts_of
 from thinveil.curator.database.session import Session
-from thinveil.curator.tables.coding import Column, coder
+from thinveil.curator.tables.coding import Column, coder, gap_in
 from thinveil.curator.tables.inferring import (
     TIMES,
     Found,
@@ -29,6 +29,7 @@ from thinveil.curator.tables.inferring import (
 )
 from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
+from thinveil.language.formats.truths import spellings
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
 from thinveil.language.texts import many
 
@@ -187,13 +188,16 @@ def _mapping(attribute: Attribute, texts: Sequence[str] | None, reading: Reading
     """Return the code of each text; one that fits nothing has none."""
     missing = reading.gaps_of(attribute)
     known = dict.fromkeys(missing, GAP)
-    if isinstance(attribute, Categories):
-        return {each: code for code, each in enumerate(attribute.values)} | known
-    code = coder(attribute)
+    if isinstance(attribute, Categories) and attribute.values:
+        listed = {each: code for code, each in enumerate(attribute.values)}
+        return {**spellings(attribute.values), **listed, **known}
+    code, absent = coder(attribute), gap_in(attribute, reading)
     with localcontext(EXACT):
         for each in texts or ():
-            if each not in missing:
-                with suppress(ValueError, ArithmeticError):
+            if absent(each):
+                known[each] = GAP
+            else:
+                with suppress(ValueError, LookupError, ArithmeticError):
                     known[each] = code(each)
     return known
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import partial
@@ -15,11 +16,13 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.curator.tables.reading import Reading, leaving_out
+from thinveil.curator.tables.reading import WORDS, Reading, leaving_out
 from thinveil.errors import DataError
+from thinveil.language.formats import Numeral, format_of
+from thinveil.language.formats.truths import spellings
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
-from thinveil.language.texts import NUMBER, ticks
+from thinveil.language.texts import NUMBER, clock, ticks
 
 NO_VALUE: Final = (
     "no value, and the schema allows none to be missing: set missing = true for this attribute in "
@@ -50,32 +53,68 @@ class Column:
         """Return the distinct texts that are not missing."""
         return [text for text in self.texts if text is not None and text not in missing]
 
+    def mapped(self, write: Callable[[str], str | None]) -> Column:
+        """Return the same column in other texts, None for what is missing."""
+        texts = [None if text is None else write(text) for text in self.texts]
+        return Column(self.name, texts, self.index)
+
 
 def encode(column: Column, attribute: Attribute, reading: Reading) -> Codes:
     """Return the code of each record."""
-    code, missing = coder(attribute), reading.gaps_of(attribute)
+    code, absent = coder(attribute), gap_in(attribute, reading)
     codes: list[int] = []
     misfit = False
     with localcontext(EXACT):
         try:
             for text in column.texts:  # one by one: on a misfit, their number tells where
-                codes.append(MISSING if text is None or text in missing else code(text))  # noqa: PERF401
-        except (ValueError, ArithmeticError):
+                codes.append(MISSING if text is None or absent(text) else code(text))  # noqa: PERF401
+        except (ValueError, LookupError, ArithmeticError):
             misfit = True
     if misfit:
         raise _misfit(column, len(codes), attribute)
     return np.array(codes, np.int64)[column.index]
 
 
+def gap_in(attribute: Attribute, reading: Reading) -> Callable[[str], bool]:
+    """Return a test for texts that mean a missing value; among numbers, blanks do not count."""
+    missing = reading.gaps_of(attribute)
+    if isinstance(attribute, Grid) or not attribute.values:
+        return lambda text: text in missing or text.strip() in missing
+    return missing.__contains__
+
+
 def coder(attribute: Attribute) -> Callable[[str], int]:
-    """Return a function from texts to codes; it raises a ValueError or an ArithmeticError."""
-    if not isinstance(attribute, Grid) or attribute.kind == "date":
+    """Return a function from texts to codes; a ValueError, KeyError or ArithmeticError says no."""
+    if not isinstance(attribute, Grid):
+        known = {
+            **spellings(attribute.values),
+            **{each: n for n, each in enumerate(attribute.values)},
+        }
+        return known.__getitem__
+    if not attribute.format:
+        return _plain_coder(attribute)
+    code, form = _plain_coder(attribute), format_of(attribute.kind, attribute.format)
+    if not isinstance(form, Numeral) or not form.limited:
+        return lambda text: code(form.plain(text))
+
+    def limited(text: str) -> int:
+        side, number = form.parted(text)
+        place = code(number)
+        if place % 2:
+            raise ValueError("not a multiple of twice the step, as limits need")
+        return place + side
+
+    return limited
+
+
+def _plain_coder(attribute: Grid) -> Callable[[str], int]:
+    if attribute.kind == "date":
         return attribute.encode
-    if attribute.kind == "datetime":
-        width = int(attribute.step * 10**6)
+    if attribute.kind in ("datetime", "time"):
+        width, read = int(attribute.step * 10**6), clock if attribute.kind == "time" else ticks
 
         def time_code(text: str) -> int:
-            code, rest = divmod(ticks(text), width)
+            code, rest = divmod(read(text), width)
             if rest:
                 raise ValueError("not a multiple of the step")
             return code
@@ -110,7 +149,12 @@ def too_large(column: Column, grid: Grid, missing: Collection[str]) -> bool:
 
 def _too_large(grid: Grid, text: str) -> bool:
     """Tell whether a text that did not fit is a number beyond the end of the grid."""
-    if grid.kind not in ("integer", "decimal") or not NUMBER.fullmatch(text.strip()):
+    if grid.kind not in ("integer", "decimal"):
+        return False
+    if grid.format:
+        with suppress(ValueError):
+            text = Numeral.of(grid.format).parted(text)[1]
+    if not NUMBER.fullmatch(text.strip()):
         return False
     with localcontext(EXACT):
         try:
@@ -136,13 +180,17 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
             "written by  thinveil schema TABLE --output FILE  and used by  thinveil audit TABLE "
             "--schema FILE"
         )
+    word = (column.texts[place] or "").strip()
+    if word in WORDS and not attribute.missing:
+        return DataError(f"{where} holds {word!r}, which means {NO_VALUE}")
     return DataError(
-        f"{where} is not {on_grid(attribute)}: correct the row, change kind or step in the schema, "
-        "or name the text as a missing text"
+        f"{where} is not {on_grid(attribute)}: correct the row, change kind, step or format in the "
+        "schema, or name the text as a missing text"
     )
 
 
 def on_grid(grid: Grid) -> str:
     """Say what values of a grid are like."""
-    unit = {"date": " days", "datetime": " seconds"}.get(grid.kind, "")
-    return f"of kind {grid.kind} on a grid with the step {grid.step}{unit}"
+    unit = {"date": " days", "datetime": " seconds", "time": " seconds"}.get(grid.kind, "")
+    form = f' in the format "{grid.format}"' if grid.format else ""
+    return f"of kind {grid.kind}{form} on a grid with the step {grid.step}{unit}"

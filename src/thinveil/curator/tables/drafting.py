@@ -18,7 +18,16 @@ from thinveil.curator.tables.inferring import as_categories, doubts, infer, padd
 from thinveil.curator.tables.reading import Reading, Remarks
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
-from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Categories, Grid, Schema
+from thinveil.language.schema import (
+    DAY_LONG,
+    EXACT,
+    LIMIT,
+    MISSING,
+    Attribute,
+    Categories,
+    Grid,
+    Schema,
+)
 from thinveil.language.texts import NUMBER
 
 
@@ -97,6 +106,8 @@ def with_roomy_bounds(grid: Grid, codes: Codes) -> Grid:
             # One significant digit; zero is always inside.
             upper = _roomy(grid, high) if high > 0 or low == 0 else 0
             lower = -_roomy(grid, -low) if low < 0 else 0
+        elif grid.kind == "time":
+            lower, upper = 0, int(DAY_LONG / grid.step) - 1  # a day is public
         else:
             lower, upper = _whole_years(grid, low, high)
     limit = LIMIT - 1

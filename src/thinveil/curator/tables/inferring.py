@@ -6,7 +6,9 @@ extremes of a column are not public, so a grid gets no bounds here.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -15,9 +17,12 @@ import numpy as np
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.curator.tables.invented import invented
 from thinveil.curator.tables.reading import Reading, leaving_out
+from thinveil.curator.tables.recognising import Recognised, looks_like_a_value, recognised
 from thinveil.errors import DataError
-from thinveil.language.schema import EXACT, Attribute, Categories, Grid, Kind, Schema
-from thinveil.language.texts import DAY, MOMENT, NUMBER, day, ticks
+from thinveil.language.formats import Numeral
+from thinveil.language.formats.truths import truths_in
+from thinveil.language.schema import DAY_LONG, EXACT, Attribute, Categories, Grid, Kind, Schema
+from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, ticks
 
 FINEST: Final = 400
 """Decimal places beyond which no grid is drafted; the smallest float has 324."""
@@ -37,13 +42,21 @@ class Inferred(NamedTuple):
 
     @staticmethod
     def of(found: Sequence[Found]) -> Inferred:
-        """Put together what was found of each column."""
-        assumed = tuple(sentence for one in found for sentence in one.assumed)
-        return Inferred(Schema(tuple(one.attribute for one in found)), assumed)
+        """Put together what was found of each column; columns of the same note share it."""
+        schema = Schema(tuple(one.attribute for one in found))
+        columns: dict[str, list[str]] = {}
+        for name, one in zip(schema.names, found, strict=True):
+            for sentence in one.assumed:
+                columns.setdefault(sentence.removeprefix(f"column {name!r}: "), []).append(name)
+        assumed = [
+            f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}: {sentence}"
+            for sentence, names in columns.items()
+        ]
+        return Inferred(schema, tuple(assumed))
 
 
 class Found(NamedTuple):
-    """What one column seems to be, and what was assumed."""
+    """What one column seems to be, and what was assumed, said without the name of the column."""
 
     attribute: Attribute
     assumed: tuple[str, ...] = ()
@@ -56,15 +69,75 @@ def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
 
 def infer_attribute(column: Column, reading: Reading) -> Found:
     """Return the attribute that fits one column: a grid where all values fit one."""
-    missing = reading.gaps
-    present = column.present(missing)
-    gaps = len(present) < len(column.texts)
-    if present:
-        stripped = [text.strip() for text in present]
-        found = _number(column, stripped, missing, gaps) or _time(column.name, stripped, gaps)
-        if found is not None:
-            return Found(found)
-    return Found(as_categories(column, missing))
+    gaps, words = reading.gaps, reading.words
+    plain = column.mapped(lambda text: None if text in gaps else text.strip() or None)
+    absent = {text for text in plain.texts if text in words}
+    if absent:
+        plain = plain.mapped(lambda text: None if text in absent else text)
+    present = plain.present(())
+    if not present:
+        nothing = Categories(column.name, (), missing=True)
+        return (
+            Found(nothing, (_taken_as_missing(absent, "as there is nothing else"),))
+            if absent
+            else Found(as_categories(column, gaps))
+        )
+    why = "as all else is numbers or dates"
+    told = [_taken_as_missing(absent, why)] if absent else []
+    found = _grid(plain, present)
+    form = None if found else recognised(present, reading.dates)
+    if form is not None:
+        found = _formatted(plain.mapped(form.plain), form)
+        told.insert(0, form.note)
+    return Found(found, tuple(told)) if found else _listed(column, reading)
+
+
+def _grid(plain: Column, texts: Sequence[str]) -> Grid | None:
+    """Return the grid that fits texts of plain numbers, dates or moments."""
+    gaps = None in plain.texts
+    return _number(plain, texts, (), gaps) or _time(plain.name, texts, gaps)
+
+
+def _formatted(plain: Column, form: Recognised) -> Grid | None:
+    """Return the grid that fits what a format means, if numbers: with room for its limits."""
+    texts, gaps = plain.present(()), None in plain.texts
+    if form.kind == "time":
+        times = {clock(text) for text in texts}
+        width = next(each for each in TIMES[1:] if all(tick % each == 0 for tick in times))
+        step = Decimal(width) / 10**6
+        last = int(DAY_LONG / step) - 1
+        return Grid(plain.name, "time", step, 0, last, missing=gaps, format=form.format)
+    grid = _grid(plain, texts)
+    if grid is None:
+        return None
+    if form.kind == "datetime":
+        step = DAY_LONG * grid.step if grid.kind == "date" else grid.step
+        grid = replace(grid, kind="datetime", step=step)
+    if (limits := Numeral.of(form.format) if form.kind == "integer" else None) and limits.limited:
+        if grid.rounded:
+            return None
+        grid = replace(grid, kind="decimal", step=EXACT.divide(grid.step, Decimal(2)))
+    return replace(grid, format=form.format)
+
+
+def _taken_as_missing(words: Collection[str], why: str) -> str:
+    listed = sorted(words)
+    verb, again = ("means", "it as a text") if len(listed) == 1 else ("mean", "them as texts")
+    options = " ".join(f"--not-missing {shlex.quote(word)}" for word in listed)
+    return f"{' and '.join(listed)} {verb} missing, {why} ({options} keeps {again})"
+
+
+def _listed(column: Column, reading: Reading) -> Found:
+    """Return the public list of texts; of truths, both, each in one spelling."""
+    listed = as_categories(column, reading.gaps)
+    truths = truths_in(listed.values)
+    if truths is None:
+        return Found(listed)
+    values = " and ".join(truths.values)
+    told = f"{values} both count as possible, though only one occurs"
+    if truths.merged:
+        told = f"{values}, in several spellings, count as two values; a schema file can list more"
+    return Found(replace(listed, values=truths.values), (told,))
 
 
 def as_categories(column: Column, missing: Collection[str]) -> Categories:
@@ -172,23 +245,38 @@ def doubts(schema: Schema, records: int) -> list[str]:
     """Say where an inferred schema makes more public than its owner may have meant.
 
     A column of many different texts becomes a public list of categories, as long as a quarter of
-    the records or longer: names of people, say. Often it holds numbers or dates in a form that is
-    not recognised, or a text that means missing. The lists of the made-up people are public.
+    the records or longer: names of people, say. A column of numbers or dates that is not
+    recognised as one is doubted however short its list. Those of the made-up people are public.
     """
     found = []
     for attribute in schema:
         if not isinstance(attribute, Categories) or invented(attribute):
             continue
-        if len(attribute.values) >= max(FEW, records / 4):
-            numbers = sum(any(map(str.isdigit, text)) for text in attribute.values)
-            hint = (
-                "If these are numbers or dates, say which text means missing (--missing TEXT) or "
-                "write them plainly (1234.5, 2024-12-31)."
-                if numbers >= len(attribute.values) / 2
-                else f"If it is not public, leave it out ({leaving_out(attribute.name)})."
-            )
+        listed = len(attribute.values)
+        numbers = numbers_listed(attribute)
+        if numbers:
             found.append(
-                f"the column {attribute.name!r} has {len(attribute.values):,} different texts in "
-                f"{records:,} records, and their list counts as public. {hint}"
+                f"the column {attribute.name!r} became a public list of {many(listed, 'text')}, "
+                f"of which {numbers:,} {_looks(numbers)}: the attacker is handed it. If these are "
+                "values, correct the others, say which text means missing (--missing TEXT), or "
+                "give a format in a schema file."
+            )
+        elif listed >= max(FEW, records / 4):
+            found.append(
+                f"the column {attribute.name!r} has {listed:,} different texts in {records:,} "
+                "records, and their list counts as public. If it is not public, leave it out "
+                f"({leaving_out(attribute.name)})."
             )
     return found
+
+
+def _looks(count: int) -> str:
+    return "looks like a number or a date" if count == 1 else "look like numbers or dates"
+
+
+def numbers_listed(attribute: Attribute) -> int:
+    """Count the texts in a public list that look like numbers or dates, if half of them do."""
+    if not isinstance(attribute, Categories) or invented(attribute):
+        return 0
+    numbers = sum(map(looks_like_a_value, attribute.values))
+    return numbers if 2 * numbers >= len(attribute.values) else 0

@@ -25,6 +25,23 @@ if TYPE_CHECKING:
 MISSING_TEXTS: Final = frozenset({"", "NULL", "null", "NaN", "nan"})
 """The texts that always mean a missing value."""
 
+WORDS: Final = frozenset(
+    spelled
+    for word in (
+        *("NA", "N/A", "N.A.", "#N/A", "#NA", "<NA>", "None", "Null", "NaN"),  # R, pandas
+        *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),  # Excel; SPSS the first
+        *(".", "._", *(f".{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")),  # Stata, SAS
+        *("\\N", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN", "-NaN"),  # MySQL, PostgreSQL; C
+        *("-", "--", "---", "\u2013", "\u2014", "..", "...", "\u2026", ":", "?", "*"),  # offices
+        *("missing", "not available", "not applicable", "unknown"),
+    )
+    for spelled in (word, word.lower(), word.upper(), word.capitalize())
+)
+"""Words that mean a missing value in a column where all else is numbers, dates or times.
+
+What R, pandas, Excel, Stata, SPSS, SAS, databases and statistical offices write for it.
+"""
+
 DATES: Final = ("day-first", "month-first")
 """How dates such as 01/02/1990 are read."""
 
@@ -107,8 +124,20 @@ class Reading:
         return (MISSING_TEXTS | set(self.missing)) - set(self.not_missing)
 
     def gaps_of(self, attribute: Attribute) -> frozenset[str]:
-        """All texts that mean a missing value in the column of an attribute."""
+        """All texts that mean a missing value in the column of an attribute.
+
+        Among texts, NA may mean North America; among numbers it means none. A column without any
+        value has nothing but such words.
+        """
+        empty = attribute.kind == "category" and attribute.size == attribute.missing
+        if attribute.missing and (empty or attribute.kind != "category"):
+            return self.gaps | self.words
         return self.gaps
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that mean a missing value among numbers."""
+        return WORDS.difference(self.not_missing)
 
     def chosen(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the wanted columns, in the order of the table."""

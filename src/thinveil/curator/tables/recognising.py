@@ -1,0 +1,247 @@
+"""Which format fits all texts of a column: numbers, dates and times as people write them.
+
+A format is taken only where every distinct text fits it, and a note says which. The examples in
+notes are made up; no value of the table is among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final, NamedTuple
+
+from thinveil.language.formats.calendar import CENTURY, Pattern, month_of
+from thinveil.language.formats.numerals import APOSTROPHES, MINUSES, SPACES, Numeral
+from thinveil.language.schema import Kind
+from thinveil.language.texts import CLOCK, clock
+
+CURRENCIES: Final = (
+    *"$\u00a2\u00a3\u00a5\u20ac\u20b9\u20bd\u20a9\u20aa\u20ba\u20ab\u20b4\u20a6\u20b1\u0e3f",
+    *("US$", "A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$", "R$", "MX$"),
+    *("kr", "kr.", "Fr.", "Fr", "z\u0142", "K\u010d", "Ft", "Rs", "Rs."),
+    *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "CAD"),
+    *("AUD", "NZD", "INR", "BRL", "ZAR", "MXN", "RUB", "TRY", "KRW", "SGD", "HKD", "ILS", "THB"),
+)
+"""Signs and codes of money, the most traded of ISO 4217, that may stand beside each number."""
+
+_MARKS: Final = (
+    ("", "."), ("", ","), (",", "."), (".", ","), (" ", "."), (" ", ","), ("'", "."), ("'", ","),
+)  # fmt: skip
+"""Marks of thousands and of decimals, in the order in which they are tried."""
+_AFFIX: Final = "|".join(
+    re.escape(each) for each in sorted((*CURRENCIES, "%"), key=len, reverse=True)
+)
+_LOOSE: Final = re.compile(
+    rf"\(?\s*(?:[<>]=?|[\u2264\u2265])?\s*[+{MINUSES}]?\s*(?P<before>{_AFFIX})?\s*[+{MINUSES}]?\s*"
+    rf"[.,]?\d[\d.,{SPACES}{APOSTROPHES}]*(?:[eE][+-]?\d+)?[+{MINUSES}]?\s*(?P<after>{_AFFIX})?"
+    rf"[+*{MINUSES}]?\s*\)?",
+    re.ASCII,
+)
+"""Anything like a number, with what stands beside it."""
+_UNIT: Final = re.compile(rf"(?P<number>.*\d)[{SPACES}][^\W\d]{{1,5}}")
+_NAME: Final = r"[A-Za-z]{3,9}\.?"
+_DATE: Final = re.compile(
+    rf"(?P<a>\d{{1,2}}|\d{{4}}|{_NAME})(?P<s>[./\- ]|)(?P<b>\d{{1,2}}|{_NAME})"
+    r"(?P<t>, |[./\- ,]|)(?P<c>\d{4}|\d{1,2})"
+    r"(?:(?P<gap>T|, | +)(?P<time>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[AaPp]\.?[Mm]\.?)?))?",
+    re.ASCII,
+)
+_MONTH: Final = re.compile(rf"(?P<a>\d{{4}}|\d{{1,2}}|{_NAME})(?P<s>[/\- ]|, )(?P<b>\d{{4}}|\d\d?)")
+_HALF: Final = re.compile(
+    r"(?P<clock>\d{1,2}:\d\d(?P<s>:\d\d(?:\.\d+)?)?)\s?[AaPp]\.?[Mm]\.?", re.ASCII
+)
+_ELSE: Final = "a schema file can say otherwise"
+
+
+class Recognised(NamedTuple):
+    """A format that fits, and what to tell of it."""
+
+    kind: Kind  # integer for all numbers: how fine they are is seen later
+    format: str
+    plain: Callable[[str], str]
+    note: str
+
+
+def recognised(texts: Sequence[str], dates: str | None) -> Recognised | None:
+    """Return the format that all texts have, or None where they share none.
+
+    Args:
+        texts: Distinct texts, without blanks around them, none of them missing.
+        dates: Whether days or months come first where both fit; None where nobody said it.
+    """
+    return _time(texts) or _date(texts, dates) or _number(texts)
+
+
+def looks_like_a_value(text: str) -> bool:
+    """Tell whether a text is much like a number, a date or a time, in any format or in none.
+
+    >>> [looks_like_a_value(text) for text in ("12", "3,5 kg", "<5", "31.12.90", "1-4", "B12")]
+    [True, True, True, True, False, False]
+    """
+    text = text.strip()
+    unit = _UNIT.fullmatch(text)
+    if _LOOSE.fullmatch(unit["number"] if unit else text) or CLOCK.fullmatch(text):
+        return True
+    match = _DATE.fullmatch(text)
+    return match is not None and bool(list(_patterns(match)))
+
+
+# ---- numbers
+
+
+def _number(texts: Sequence[str]) -> Recognised | None:
+    if not all(map(_LOOSE.fullmatch, texts)):
+        return None
+    first = _LOOSE.fullmatch(texts[0])
+    assert first is not None
+    special = frozenset(_special(texts))
+    try:
+        base = Numeral(before=first["before"] or "", after=first["after"] or "", special=special)
+    except ValueError:  # limits in several ways, such as <5 and <=5
+        return None
+    fitting: dict[tuple[str, str], Numeral] = {}
+    for thousands, decimal in _MARKS:
+        form = replace(base, decimal=decimal, thousands=thousands, strict=True)
+        if _fits(form.parted, texts):
+            fitting[thousands, decimal] = replace(form, strict=False)
+    if not fitting or not _some_plain(base, texts):
+        return None
+    marks = next(iter(fitting))
+    both = marks == ("", ",") and (",", ".") in fitting and any("," in each for each in texts)
+    form = fitting[",", "."] if both else fitting[marks]
+    said = f"read as numbers written like {form}"
+    if both:
+        said += (
+            ", since three digits follow each comma. If it is a decimal comma, say "
+            f'format = "{replace(form, decimal=",", thousands="")}" in a schema file'
+        )
+    elif form.limited:
+        said += (
+            ". A limit such as <5 or 90+ counts as half a step below or above its number; " + _ELSE
+        )
+    else:
+        said += "; " + _ELSE
+    return Recognised("integer", str(form), lambda text: form.parted(text)[1], said)
+
+
+def _special(texts: Iterable[str]) -> Iterator[str]:
+    """Return the unusual ways in which some of the numbers are written."""
+    for text in texts:
+        start = re.match(r"\(|[<>]=?|[\u2264\u2265]", text)
+        if start:
+            yield "(1)" if start[0] == "(" else f"{start[0]}1"
+        bare = re.sub(rf"\s*(?:{_AFFIX})$", "", text)
+        for end in (text[-1:], bare[-1:]):
+            if end in (*MINUSES, "+") and end:
+                yield "1+" if end == "+" else "1-"
+
+
+def _some_plain(base: Numeral, texts: Iterable[str]) -> bool:
+    """Tell whether one text at least is a number without brackets, limits or an end of its own."""
+    usual = replace(base, special=frozenset())
+    return not base.special or any(
+        _fits(replace(usual, decimal=decimal, thousands=thousands).parted, [text])
+        for text in texts
+        for thousands, decimal in _MARKS
+    )
+
+
+# ---- dates and times
+
+
+def _time(texts: Sequence[str]) -> Recognised | None:
+    said = "read as times of the day written {}; " + _ELSE
+    if all(map(CLOCK.fullmatch, texts)):
+        colons = {text.count(":") for text in texts}
+        if len(colons) > 1 or not _fits(clock, texts):
+            return None
+        shape = "HH:MM" if colons == {1} else "HH:MM:SS"
+        return Recognised("time", "", str, said.format(shape))
+    if match := _HALF.fullmatch(texts[0]):
+        form = Pattern.of("HH:MM:SS AM" if match["s"] else "HH:MM AM")
+        if _fits(form.plain, texts):
+            return Recognised("time", form.text, form.plain, said.format(form))
+    return None
+
+
+def _date(texts: Sequence[str], dates: str | None) -> Recognised | None:
+    first = _DATE.fullmatch(texts[0])
+    month = _MONTH.fullmatch(texts[0])
+    found = chain(_patterns(first) if first else (), _months(month) if month else ())
+    fitting = [form for form in map(Pattern.of, found) if _fits(form.plain, texts)]
+    if not fitting:
+        return None
+    form, said = fitting[0], ""
+    orders = {each.text[0]: each for each in fitting if "MMM" not in each.text}
+    if "D" in orders and "M" in orders:
+        pointed = "." in form.text.partition(" ")[0]  # points are a custom of day-first countries
+        form = orders["D" if (dates or ("day-first" if pointed else "")) == "day-first" else "M"]
+        other = "day-first" if form.text[0] == "M" else "month-first"
+        said = f", though day and month could be swapped (--dates {other} swaps them)"
+    if "YYYY" not in form.text:
+        said += f", years from {CENTURY} on being of the 1900s and those below of the 2000s"
+    what = "dates" if form.kind == "date" else "times"
+    if "D" not in form.text:
+        what = "months, dated to their first day,"
+    return Recognised(
+        form.kind, form.text, form.plain, f"read as {what} written {form}{said}; {_ELSE}"
+    )
+
+
+def _patterns(match: re.Match[str]) -> Iterator[str]:
+    """Return the patterns that a date may have, by its parts and the marks between them."""
+    a, s, b, t, c = (match[each] for each in "asbtc")
+    year = "YYYY" if len(c) == 4 else "YY"
+    tail = _tail(match)
+    if not (a.isdigit() and b.isdigit()):
+        try:
+            month_of(a if not a.isdigit() else b)
+        except ValueError:
+            return
+        if a.isdigit() and len(c) != 1 and len(a) < 4:
+            yield f"DD{s}MMM{t}{year}{tail}"
+        elif a.isdigit() and len(a) == 4 and len(c) < 3:
+            yield f"YYYY{s}MMM{t}DD{tail}"
+        elif b.isdigit() and t and len(c) != 1:
+            yield f"MMM{s}DD{t}{year}{tail}"
+    elif s and s == t:
+        if len(a) == 4 and len(c) < 3:
+            yield f"YYYY{s}MM{t}DD{tail}"
+        elif len(a) < 3 and len(c) != 1:
+            yield f"DD{s}MM{t}{year}{tail}"
+            yield f"MM{s}DD{t}{year}{tail}"
+        if len(a) == 2 and len(c) < 3:
+            yield f"YY{s}MM{t}DD{tail}"
+
+
+def _tail(match: re.Match[str]) -> str:
+    """Return the pattern of the time behind a date."""
+    time = match["time"]
+    if not time:
+        return ""
+    half = " AM" if time[-1] in "mM." else ""
+    gap = "T" if match["gap"] == "T" else ", " if match["gap"] == ", " else " "
+    return f"{gap}HH:MM{':SS' if time.count(':') == 2 else ''}{half}"
+
+
+def _months(match: re.Match[str]) -> Iterator[str]:
+    """Return the patterns that a month of a year may have."""
+    a, s, b = (match[each] for each in "asb")
+    year = "YYYY" if len(b) == 4 else "YY"
+    if not a.isdigit() and len(b) > 1:
+        yield f"MMM{s}{year}"
+    elif len(a) == 4 and s != " " and len(b) < 3:
+        yield f"YYYY{s}MM"
+    elif len(a) < 3 and s == "/" and len(b) == 4:
+        yield f"MM{s}YYYY"
+
+
+def _fits(read: Callable[[str], object], texts: Iterable[str]) -> bool:
+    try:
+        for text in texts:
+            read(text)
+    except ValueError:
+        return False
+    return True
