@@ -234,13 +234,11 @@ def test_decodes_times(table: Write) -> None:
     [
         ("1 inf", "row 2 of column 'a' is infinite"),
         ("1 2 -Infinity", "row 3 of column 'a' is infinite"),
-        ("1 4611686018427387904", "row 2 of column 'a' is too large.*category.*thinveil schema"),
-        ("1 1e999999999", "row 2 of column 'a' is too large"),
-        ("1 1e99999999999999999999999", "row 2 of column 'a' is too large"),
-        (f"1 {'9' * 5000}", "row 2 of column 'a' is too large"),
-        ("1e-300 1", "row 2 of column 'a' is too large"),
-        ("1 1e-999999999", "row 2 of column 'a' has more than 400 decimals"),
-        ("1 0." + "0" * 500 + "1", "row 2 of column 'a' has more than 400 decimals"),
+        ("1 1e999999999", r"column 'a' has numbers beyond 10\^400.*\(--drop a\)"),
+        ("1 1e99999999999999999999999", r"column 'a' has numbers beyond 10\^400"),
+        (f"1 1e{'9' * 5000}", r"column 'a' has numbers beyond 10\^400"),
+        (f"1 {'9' * 5000}", r"column 'a' has numbers beyond 10\^400"),
+        ("0 1e-999999998 1e-999999999", r"column 'a' has numbers .* none above 10\^-400"),
     ],
 )
 def test_numbers_beyond_any_grid(table: Write, texts: str, message: str) -> None:
@@ -577,7 +575,8 @@ NUMBER = "73313377331337"
         (f"a,b\n{CANARY},{CANARY}\0\n", None, {}),
         (f"a,b\n{CANARY},{CANARY}\n".encode() + b"\xff", None, {}),
         (f"a\n{CANARY}é\n", None, {"encoding": "ascii"}),
-        (f"a\n{NUMBER}{NUMBER}\n", None, {}),
+        (f"a\n{NUMBER}{NUMBER}\n", Schema((Grid("a"),)), {}),
+        (f"a\n{NUMBER}{NUMBER}\n", Schema((Grid("a", "double"),)), {}),
         (f"a\n{NUMBER}e{NUMBER}\n", None, {}),
         (f"a\n{NUMBER}\ninf\n", None, {}),
         (f"a\n{NUMBER}e-{NUMBER}\n", None, {}),

@@ -360,12 +360,12 @@ def test_precision_is_said_wherever_a_share_is():
     run = {**results("idp"), "precision": {"age": 5}}
     text = page(run)
     for name in ("rebuilt", "accuracy"):
-        assert "at the chosen precision" in title_of(text, name)
+        assert "at the stated precision" in title_of(text, name)
     verdict = text.partition('class="numbers"')[2].partition("</dl>")[0]
-    assert "records are right, at the chosen precision" in verdict
-    assert "at the chosen precision" not in page(results("idp"))
+    assert "records are right, at the stated precision" in verdict
+    assert "at the stated precision" not in page(results("idp"))
     one = {**results("attribute"), "precision": {"age": 5}}
-    assert "6 attributes of a person (at the chosen precision)" in beyond(one)
+    assert "6 attributes of a person (at the stated precision)" in beyond(one)
 
 
 def test_rebuilt_is_not_right():

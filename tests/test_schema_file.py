@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinveil.errors import SchemaError
+from thinveil.language.numbers.double_codes import GREATEST, around
 from thinveil.language.schema import KINDS, Attribute, Categories, Grid, Schema
 from thinveil.language.schema_file import (
     parse_schema,
@@ -23,7 +24,7 @@ from thinveil.language.schema_file import (
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAMES = TEXTS.filter(bool)
 BIG = 2**62 - 1
-STEPS = {
+STEPS: dict[str, st.SearchStrategy[Decimal]] = {
     "integer": st.integers(1, 10**6).map(Decimal),
     "date": st.integers(1, 400).map(Decimal),
     "datetime": st.sampled_from(["3600", "60", "1", "0.001", "0.000001", "0.25"]).map(Decimal),
@@ -34,6 +35,7 @@ STEPS = {
         st.integers(-40, 3),
     ),
 }
+STEPS["double"] = st.sampled_from(["1e-150", "1", "5e-324", "1e-300", "2.5e200"]).map(Decimal)
 FURTHEST = {"date": 20_000, "datetime": 60_000 * 10**6}
 
 
@@ -49,6 +51,8 @@ def grids(draw: st.DrawFn, name: str) -> Grid:
         furthest = int(FURTHEST[kind] // step // 10**6)
     if kind == "date":
         furthest = int(FURTHEST[kind] // step)
+    if kind == "double":
+        furthest = min(BIG, around(GREATEST, float(step))[0])
     codes = st.integers(-furthest, furthest)
     if kind == "time":
         codes = st.integers(0, int(86_400 / step) - 1)

@@ -20,8 +20,13 @@ from thinveil.language.policies import NO_POLICIES
 from thinveil.language.schema import Schema
 
 
-def held_of(source: Any, schema: Schema | None = None, table: str | None = None) -> Held | Target:
-    """Return the table or target that a source stands for.
+def held_of(
+    source: Any,
+    schema: Schema | None = None,
+    table: str | None = None,
+    steps: Mapping[str, Any] | None = None,
+) -> Held | Target:
+    """Return the table or target that a source stands for, its floats on some steps if wanted.
 
     Raises:
         UsageError: A target or an address is given what it cannot use.
@@ -35,7 +40,8 @@ def held_of(source: Any, schema: Schema | None = None, table: str | None = None)
     if hasattr(type(source), "counter"):  # a table of ours; a data frame may have such a column
         held: Held = source
         return held
-    return opened(source, schema, table)
+    more: dict[str, Any] = {"steps": steps} if steps else {}
+    return opened(source, schema, table, **more)
 
 
 def options_of(options: Options | None, settings: dict[str, Any], held: Held | Target) -> Options:

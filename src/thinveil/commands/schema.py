@@ -24,8 +24,8 @@ from thinveil.commands.common import (
 from thinveil.commands.grouped import Command
 from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.table import DatabaseTable
-from thinveil.curator.tables.drafting import draft_of_database, drafted, listed_numbers
-from thinveil.curator.tables.reading import Reading, leaving_out, listed
+from thinveil.curator.tables.drafting import draft_of_database, drafted
+from thinveil.curator.tables.reading import Reading, listed
 from thinveil.errors import UsageError
 from thinveil.files import write_file
 from thinveil.language.schema import Schema
@@ -89,13 +89,6 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
     check_outputs([table], output=output, json=json_file)
     _, notices = consoles(json_file)
     schema = _draft({**given, "table": table}, notices)
-    for name in listed_numbers(schema):
-        note(
-            notices,
-            f"the column {name!r} holds numbers that are too large to be counted, so it is "
-            "drafted as a category, and the list of its values counts as public. If it is not, "
-            f"leave it out ({leaving_out(name)}).",
-        )
     text = write_schema(schema, _COMMENTS)
     if output:
         write_file(output, text, f"cannot write {output}")

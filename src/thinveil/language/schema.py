@@ -1,7 +1,8 @@
 """Public descriptions of a table: which values each attribute can take.
 
 Every value has a whole-number *code*. On a grid the code counts steps from zero
-(cents, days since 1970-01-01, ...); a category's code is its place in the list.
+(cents, days since 1970-01-01, ...); a category's code is its place in the list; doubles are
+counted one by one, in order.
 A missing value has a code of its own, below all others.
 """
 
@@ -18,6 +19,8 @@ from typing import ClassVar, Final, Literal
 
 from thinveil.errors import SchemaError
 from thinveil.language.formats import format_of
+from thinveil.language.numbers import double_codes
+from thinveil.language.numbers.digits import held, without_noise
 from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, clock, day, ticks
 
 MISSING: Final = -(2**63)
@@ -29,16 +32,19 @@ INFINITE: Final = 2**63 - 1
 LIMIT: Final = 2**62
 """Codes of values lie strictly between -LIMIT and LIMIT."""
 
-Kind = Literal["integer", "decimal", "date", "datetime", "time"]
-KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "date", "datetime", "time")
+Kind = Literal["integer", "decimal", "double", "date", "datetime", "time"]
+KINDS: Final[tuple[Kind, ...]] = ("integer", "decimal", "double", "date", "datetime", "time")
+NUMBERS: Final = ("integer", "decimal", "double")
+"""The kinds that are numbers."""
 DAY_LONG: Final = 86_400
 """The seconds of a day; times of the day count from midnight."""
 
 UNBOUNDED: Final = "bounds not public"
 """What is said of an attribute whose bounds nobody knows before they are asked for."""
 _GAPS: Final = ", may be missing"
+_USUAL_STEP: Final = Decimal(1)
 
-Value = int | Decimal | date | datetime | time | str | None
+Value = int | float | Decimal | date | datetime | time | str | None
 
 EXACT: Final = decimal.Context(
     prec=500,
@@ -62,12 +68,13 @@ def _number(value: object) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """An ordered attribute: every value is a whole multiple of a step.
+    """An ordered attribute: every value is a whole multiple of a step, or a double.
 
     Args:
         name: The column's name.
         kind: What the values are; dates count in days, datetimes and times in seconds.
-        step: The width of one step, in the units of the kind.
+        step: The width of one step, in the units of the kind; of doubles, the smallest size above
+            zero (`numbers.double_codes.SMALLEST` unless a column needs another).
         lower: Smallest code that can occur, or None where that is not public.
         upper: Largest code that can occur, or None where that is not public.
         missing: Whether values may be missing.
@@ -81,7 +88,7 @@ class Grid:
 
     name: str
     kind: Kind = "integer"
-    step: Decimal = Decimal(1)
+    step: Decimal = _USUAL_STEP
     lower: int | None = None
     upper: int | None = None
     missing: bool = False
@@ -89,6 +96,8 @@ class Grid:
     rounded: bool = False
 
     def __post_init__(self) -> None:
+        if self.kind == "double" and self.step is _USUAL_STEP:
+            object.__setattr__(self, "step", double_codes.SMALLEST)
         for fault in self._faults():
             raise SchemaError(f"attribute {self.name!r}: {fault}")
 
@@ -97,6 +106,8 @@ class Grid:
             yield f"unknown kind {self.kind!r}; use category, {', '.join(KINDS)}"
         if not self.step.is_finite() or self.step <= 0:
             yield "the step must be above zero"
+        if self.kind == "double" and not 0 < float(self.step) < math.inf:
+            yield "the step of kind double, its smallest size, must be a double above zero"
         if self.kind in ("integer", "date") and self.step != self.step.to_integral_value():
             yield f"the step of kind {self.kind} must be a whole number"
         if self.kind in ("datetime", "time") and (self.step * 10**6) % 1:
@@ -128,12 +139,20 @@ class Grid:
             ValueError: The value is not of this kind, not on the grid, or too large.
         """
         low, high = self.around(value)
-        if low != high:
+        if low != high and not self.rounded:
+            if self.kind == "double":
+                raise ValueError("not a double, or one too close to zero")
             raise ValueError(f"not a multiple of the step {self.step}")
         return low
 
     def around(self, value: object) -> tuple[int, int]:
-        """Return the codes next to a value, below and above; the same one if it is on the grid."""
+        """Return the codes next to a value, below and above; the same one if it is on the grid.
+
+        A number that only the noise of floats keeps off the grid is on it: 0.30000000000000004
+        is 0.3 on a grid of 0.1.
+        """
+        if self.kind == "double":
+            return self._around_double(_number(value))
         try:
             units = self._units(value)
         except OverflowError:
@@ -141,7 +160,25 @@ class Grid:
         if abs(units) >= LIMIT * self.step:
             raise ValueError("too large for a grid of 2^62 steps")
         steps = Fraction(units) / Fraction(self.step)
+        if self.kind in NUMBERS and steps.denominator > 1 and not self.rounded:
+            steps = Fraction(without_noise(units)) / Fraction(self.step)
         return math.floor(steps), math.ceil(steps)
+
+    def _around_double(self, number: Decimal) -> tuple[int, int]:
+        """Return the codes next to a number; on a rounded grid, of the nearest double."""
+        near, smallest = float(number), float(self.step)
+        below = above = near
+        if not self.rounded and not held(number, near):
+            exact = Decimal(near) if math.isfinite(near) else Decimal("Infinity").copy_sign(number)
+            below = near if exact < number else math.nextafter(near, -math.inf)
+            above = near if exact > number else math.nextafter(near, math.inf)
+        if math.isinf(below) or math.isinf(above):
+            raise ValueError("too large for a double")
+        low = double_codes.around(below, smallest)[0]
+        high = double_codes.around(above, smallest)[1]
+        if low <= -LIMIT or high >= LIMIT:
+            raise ValueError(f"too large for doubles whose smallest size is {self.step}")
+        return low, high
 
     def _units(self, value: object) -> Decimal:
         if self.kind in ("integer", "decimal"):
@@ -154,6 +191,9 @@ class Grid:
         """Return the value that a code stands for: the low end of its step."""
         if code == MISSING:
             return None
+        if self.kind == "double":
+            double = double_codes.value_of(code, float(self.step))
+            return double if math.isfinite(double) else "a number beyond all doubles"
         units = EXACT.multiply(Decimal(code), self.step)
         try:
             if self.kind == "integer":
@@ -173,9 +213,16 @@ class Grid:
     def widths(self, precision: object) -> int:
         """Return how many steps a coarser precision spans, a whole multiple of the step."""
         try:
-            width = EXACT.divide(_number(precision), self.step)
+            wanted = _number(precision)
+            width = EXACT.divide(wanted, self.step)
         except (ValueError, DecimalException):
-            width = Decimal(0)
+            wanted = width = Decimal(0)
+        if wanted > 0 and self.kind == "double":
+            raise SchemaError(
+                f"precision of {self.name!r}: doubles have no even steps; read the column on a "
+                f'grid: kind = "decimal", step = "{precision}" and rounded = true in its schema, '
+                f"or steps={{{self.name!r}: '{precision}'}} where Python loads it"
+            )
         if not 0 < width <= LIMIT // 2 or width != int(width):
             raise SchemaError(
                 f"precision of {self.name!r}: must be a number above zero, a multiple of its step "
@@ -190,7 +237,12 @@ class Grid:
         bounds = UNBOUNDED
         if self.lower is not None and self.upper is not None:
             bounds = f"from {self.decode(self.lower)} to {self.decode(self.upper)}"
-        return f"{self.kind}, step {self.step}{unit}, {bounds}{_GAPS * self.missing}"
+        step = f", step {self.step}{unit}"
+        if self.kind == "double":
+            usual = self.step == double_codes.SMALLEST
+            step = "" if usual else f", none between 0 and {self.step} in size"
+        down = ", rounded down" * self.rounded
+        return f"{self.kind}{step}{down}, {bounds}{_GAPS * self.missing}"
 
 
 @dataclass(frozen=True, slots=True)

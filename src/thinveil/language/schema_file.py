@@ -4,8 +4,9 @@
 
     [[attribute]]
     name = "salary"
-    kind = "decimal"        # integer, decimal, date, datetime, time or category
+    kind = "decimal"        # integer, decimal, double, date, datetime, time or category
     step = "0.01"           # days for dates, seconds for times; 1 where left out
+    rounded = true          # values between two steps are rounded down; false where left out
     lower = "0.00"          # bounds are values, not codes; give both or none
     upper = "100000.00"
     missing = true          # false where left out
@@ -34,7 +35,8 @@ from typing import Any
 import tomli_w
 
 from thinveil.errors import SchemaError
-from thinveil.language.schema import EXACT, KINDS, Attribute, Categories, Grid, Schema
+from thinveil.language.numbers.double_codes import SMALLEST
+from thinveil.language.schema import EXACT, KINDS, NUMBERS, Attribute, Categories, Grid, Schema
 
 
 def shipped_schemas() -> list[str]:
@@ -149,7 +151,8 @@ def _text(value: object, place: str) -> str:
 
 
 def _step(table: Mapping[str, Any], place: str) -> Decimal:
-    step = table.get("step", None if table["kind"] == "decimal" else 1)
+    usual = {"decimal": None, "double": SMALLEST}
+    step = table.get("step", usual.get(table["kind"], 1))
     if step is None:
         raise SchemaError(f'{place}: kind decimal needs a step, such as step = "0.01"')
     if isinstance(step, str | int | Decimal) and not isinstance(step, bool):
@@ -164,7 +167,7 @@ def _bound(grid: Grid, table: Mapping[str, Any], key: str, place: str) -> int | 
     value = table.get(key)
     if value is None:
         return None
-    numeric = grid.kind in ("integer", "decimal")
+    numeric = grid.kind in NUMBERS
     fits = str | int | Decimal if numeric else str | time if grid.kind == "time" else str | date
     if not isinstance(value, fits) or isinstance(value, bool):
         raise SchemaError(f"{place}: {key} must be {'a number' if numeric else 'a date or time'}")
@@ -210,7 +213,8 @@ def _table(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Categories):
         return {**table, "values": list(attribute.values), **gaps}
     whole = attribute.step == attribute.step.to_integral_value()
-    table["step"] = int(attribute.step) if whole else _plain(attribute.step)
+    if attribute.kind != "double" or attribute.step != SMALLEST:
+        table["step"] = int(attribute.step) if whole else _plain(attribute.step)
     for key, code in (("lower", attribute.lower), ("upper", attribute.upper)):
         value = None if code is None else attribute.decode(code)
         if isinstance(value, str):

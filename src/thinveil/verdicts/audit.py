@@ -88,7 +88,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
     """
     recorded = Transcript.resume(Path(resume)) if resume is not None else None
     with ExitStack() as stack:
-        held = held_of(source, schema, table)
+        held = held_of(source, schema, table, _steps(options, settings, recorded))
         if held is not source and (close := getattr(held, "close", None)) is not None:
             stack.callback(close)
         if recorded is not None:
@@ -134,6 +134,16 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         if exhibits and drawn and not isinstance(held, Target):
             verdict = replace(verdict, staircase=staircase_of(held, options, verdict.run.found))
         return verdict
+
+
+def _steps(
+    options: Options | None, settings: Mapping[str, Any], recorded: Transcript | None
+) -> Mapping[str, Any]:
+    """Return the precision that is wanted, for columns that have no even steps of their own."""
+    if recorded is not None:
+        options = Options.from_plain(recorded.header.options)
+    steps = settings.get("precision") if options is None else options.precision
+    return steps if isinstance(steps, Mapping) else {}
 
 
 def _run(

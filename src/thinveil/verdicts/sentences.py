@@ -22,7 +22,7 @@ TARGETED: Final = ("attribute", "count", "membership", "uniqueness")
 """Attacks on people or on one count, not on whole columns."""
 YES_OR_NO: Final = ("membership", "uniqueness")
 """Attacks whose answer a coin could give."""
-PRECISE: Final = "at the chosen precision"
+PRECISE: Final = "at the stated precision"
 GUESSES_MASKED: Final = (
     "What guessing gets is masked: of so few people it would tell what is true of them."
 )

@@ -281,7 +281,7 @@ def at_hand(
     Raises:
         UsageError: There is no table at hand, only something that answers.
     """
-    held = held_of(source, schema, table)
+    held = held_of(source, schema, table, wanted.get("precision"))
     if isinstance(held, Target):
         raise UsageError(f"{what} needs the table itself, to make its neighbours from")
     data = truth_of("self", held, {})

@@ -21,6 +21,7 @@ from thinveil.curator.tables.reading import NO_REMARKS, Remarks
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY, EXIT_ERROR, UsageError
 from thinveil.files import write_file
 from thinveil.language.facts import PublicFacts
+from thinveil.language.schema import Grid
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import Comparison
 from thinveil.verdicts.comparing.risk import Risk
@@ -252,7 +253,7 @@ class Verdict:
             epsilons=tuple(float(each) for each in options.epsilons) or None,
             noise_test=options.test or SEQUENTIAL if weighed else None,
             error_wanted=None if claim.reads_exactly else float(options.error),
-            precision=dict(options.precision),
+            precision=self.precision(),
             present=options.present,
             result=self.findings,
             ended=self.run.ending,
@@ -346,6 +347,11 @@ class Verdict:
         """List what the attacker was assumed to know, and where that comes from."""
         taken = "no schema was given: kinds, steps and lists of values were taken from the table"
         return self.facts.assumed_public() + [taken] * self.derived
+
+    def precision(self) -> dict[str, str]:
+        """Return the steps of columns that are not exact: rounded when read, or wanted so."""
+        rounded = [each for each in self.facts.schema if isinstance(each, Grid) and each.rounded]
+        return {each.name: str(each.step) for each in rounded} | dict(self.options.precision)
 
     def doubts(self) -> list[str]:
         """Say where an inferred schema makes more public than its owner may have meant."""

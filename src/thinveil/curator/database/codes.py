@@ -24,9 +24,9 @@ from thinveil.curator.tables.inferring import (
     Found,
     Inferred,
     infer_attribute,
-    number_grid,
     time_grid,
 )
+from thinveil.curator.tables.number_grids import decimal_grid
 from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.formats.truths import spellings
@@ -115,7 +115,7 @@ def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
         return time_grid(field.name, lambda width: not found[f"w{width}"], gaps)
     for places in range(field.places + 1):
         if field.kind == "integer" or not found[f"p{places}"]:
-            return number_grid(field.name, places, gaps)
+            return decimal_grid(field.name, -places, gaps)
     raise DataError(
         f"column {field.name!r}: {many(found[f'p{field.places}'], 'value')} of more than {PLACES} "
         "decimals, which databases cannot count exactly: round the column (in a view, say)"

@@ -110,7 +110,7 @@ class Attribute(_Model):
     """What is public about a column; its bounds are codes, which count steps."""
 
     name: str
-    kind: Literal["integer", "decimal", "date", "datetime", "time", "category"]
+    kind: Literal["integer", "decimal", "double", "date", "datetime", "time", "category"]
     missing: bool = Field(description="Whether values may be missing.")
     values: list[str] | None = Field(None, description="Of a category: code 0, 1, ...")
     step: str | None = Field(None, description="Of all others: what one code more means.")

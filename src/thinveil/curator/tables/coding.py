@@ -16,12 +16,14 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.curator.tables.number_grids import number_coder
 from thinveil.curator.tables.reading import WORDS, Reading, leaving_out
 from thinveil.errors import DataError
 from thinveil.language.formats import Numeral, format_of
 from thinveil.language.formats.truths import spellings
+from thinveil.language.numbers import double_codes
 from thinveil.language.queries import Codes
-from thinveil.language.schema import EXACT, LIMIT, MISSING, Attribute, Grid
+from thinveil.language.schema import EXACT, LIMIT, MISSING, NUMBERS, Attribute, Grid
 from thinveil.language.texts import NUMBER, clock, ticks
 
 NO_VALUE: Final = (
@@ -115,11 +117,13 @@ def _plain_coder(attribute: Grid) -> Callable[[str], int]:
 
         def time_code(text: str) -> int:
             code, rest = divmod(read(text), width)
-            if rest:
+            if rest and not attribute.rounded:
                 raise ValueError("not a multiple of the step")
             return code
 
         return time_code
+    if attribute.kind == "double" or attribute.rounded:
+        return number_coder(attribute)
     step = attribute.step.normalize(EXACT).as_tuple()
     if step.digits == (1,) and isinstance(step.exponent, int) and -20 < step.exponent <= 0:
         return partial(_decimal_code, attribute, -step.exponent)
@@ -135,32 +139,11 @@ def _decimal_code(grid: Grid, places: int, text: str) -> int:
     if len(fraction) > places:
         fraction = fraction.rstrip("0")
         if len(fraction) > places:
-            raise ValueError("not a multiple of the step")
+            return grid.encode(text)  # which passes over the noise of floats
     code = int(whole + fraction.ljust(places, "0"))
     if not -LIMIT < code < LIMIT:
         raise ValueError("too large")
     return code
-
-
-def too_large(column: Column, grid: Grid, missing: Collection[str]) -> bool:
-    """Tell whether a column of numbers has one beyond the end of its grid."""
-    return any(_too_large(grid, text) for text in column.present(missing))
-
-
-def _too_large(grid: Grid, text: str) -> bool:
-    """Tell whether a text that did not fit is a number beyond the end of the grid."""
-    if grid.kind not in ("integer", "decimal"):
-        return False
-    if grid.format:
-        with suppress(ValueError):
-            text = Numeral.of(grid.format).parted(text)[1]
-    if not NUMBER.fullmatch(text.strip()):
-        return False
-    with localcontext(EXACT):
-        try:
-            return abs(Decimal(text.strip())) >= LIMIT * grid.step
-        except ArithmeticError:
-            return True
 
 
 def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
@@ -168,29 +151,56 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
     where = f"row {column.row(place)} of column {column.name!r}"
     if not isinstance(attribute, Grid):
         return DataError(f"{where} holds {UNLISTED}")
-    if _too_large(attribute, column.texts[place] or ""):
-        if attribute.kind == "integer":
-            what = f"is too large for a whole number (they end below {LIMIT * attribute.step:f})"
-            advice = f"leave the column out ({leaving_out(column.name)})"
-        else:
-            what = f"is too large for a grid with the step {attribute.step}"
-            advice = "round the column to fewer decimals, or give a coarser step in a schema file"
-        return DataError(
-            f"{where} {what}: {advice}; or make it a category with a schema file, which is "
-            "written by  thinveil schema TABLE --output FILE  and used by  thinveil audit TABLE "
-            "--schema FILE"
-        )
     word = (column.texts[place] or "").strip()
-    if word in WORDS and not attribute.missing:
-        return DataError(f"{where} holds {word!r}, which means {NO_VALUE}")
+    text = _plain(attribute, word)
+    if text is None:
+        if word in WORDS and not attribute.missing:
+            return DataError(f"{where} holds {word!r}, which means {NO_VALUE}")
+        return DataError(
+            f"{where} is not {on_grid(attribute)}: correct the row, change kind, step or format in "
+            "the schema, or name the text as a missing text"
+        )
+    double, step = attribute.kind == "double", attribute.step
+    if _too_large(attribute, text):
+        grid = f"doubles from a step of {step} on" if double else f"a grid with the step {step}"
+        other = "" if double else 'kind = "double", or '
+        return DataError(
+            f"{where} is too large for {grid}: give the column {other}a coarser step and "
+            f"rounded = true in the schema, or leave it out ({leaving_out(column.name)})"
+        )
+    finer = 'kind = "decimal" and a finer step' if attribute.kind == "integer" else "a finer step"
     return DataError(
-        f"{where} is not {on_grid(attribute)}: correct the row, change kind, step or format in the "
-        "schema, or name the text as a missing text"
+        f"{where} is not {on_grid(attribute)}: set rounded = true for this attribute in the "
+        f"schema, which rounds values between two steps down, or give it {finer}, or correct the "
+        "row"
     )
+
+
+def _plain(grid: Grid, text: str) -> str | None:
+    """Return a number as plain text, or None where a text or a grid is not one of numbers."""
+    if grid.kind not in NUMBERS:
+        return None
+    if grid.format:
+        with suppress(ValueError):
+            text = Numeral.of(grid.format).parted(text)[1]
+    return text if NUMBER.fullmatch(text) else None
+
+
+def _too_large(grid: Grid, text: str) -> bool:
+    """Tell whether a number that did not fit lies beyond the end of the grid."""
+    with localcontext(EXACT):
+        try:
+            if grid.kind == "double":
+                return double_codes.around(abs(float(text)), float(grid.step))[0] >= LIMIT
+            return abs(Decimal(text)) >= LIMIT * grid.step
+        except ArithmeticError:
+            return True
 
 
 def on_grid(grid: Grid) -> str:
     """Say what values of a grid are like."""
+    if grid.kind == "double":
+        return f"a double of at least {grid.step} in size"
     unit = {"date": " days", "datetime": " seconds", "time": " seconds"}.get(grid.kind, "")
     form = f' in the format "{grid.format}"' if grid.format else ""
     return f"of kind {grid.kind}{form} on a grid with the step {grid.step}{unit}"

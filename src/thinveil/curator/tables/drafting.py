@@ -1,7 +1,7 @@
 """A first schema for a table, to be checked and edited by its owner.
 
-The bounds of a draft are roomy: rounded outwards to one significant digit, or to whole
-years, so that a published draft does not give the exact extremes away.
+The bounds of a draft are roomy: rounded outwards to one significant digit, to a power of ten
+(doubles), or to whole years, so that a published draft does not give the exact extremes away.
 """
 
 from __future__ import annotations
@@ -12,30 +12,19 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import Any
 
 from thinveil.curator.database.table import DatabaseTable
-from thinveil.curator.tables.coding import Column, encode, too_large
+from thinveil.curator.tables.coding import encode
 from thinveil.curator.tables.files import read_columns, reading_of
-from thinveil.curator.tables.inferring import as_categories, doubts, infer, padded
+from thinveil.curator.tables.inferring import doubts, infer
 from thinveil.curator.tables.reading import Reading, Remarks
-from thinveil.errors import DataError
+from thinveil.language.numbers import double_codes
 from thinveil.language.queries import Codes
-from thinveil.language.schema import (
-    DAY_LONG,
-    EXACT,
-    LIMIT,
-    MISSING,
-    Attribute,
-    Categories,
-    Grid,
-    Schema,
-)
-from thinveil.language.texts import NUMBER
+from thinveil.language.schema import DAY_LONG, EXACT, LIMIT, MISSING, Attribute, Grid, Schema
 
 
 def draft_schema(source: object, **how: Any) -> Schema:
     """Return a schema that fits a table, with roomy bounds for editing.
 
-    All arguments are those of `thinveil.load`. A column of numbers that are too large to be
-    counted becomes a list of categories.
+    All arguments are those of `thinveil.load`.
 
     Raises:
         DataError: The table cannot be read.
@@ -50,31 +39,11 @@ def drafted(source: object, reading: Reading) -> tuple[Schema, Remarks]:
     attributes: list[Attribute] = []
     for column, attribute in zip(raw.columns, inferred.schema, strict=True):
         if isinstance(attribute, Grid):
-            attribute = _bounded(column, attribute, reading)
+            attribute = with_roomy_bounds(attribute, encode(column, attribute, reading))
         attributes.append(attribute)
     schema = Schema(tuple(attributes))
     assumed = (*raw.assumed, *inferred.assumed)
     return schema, Remarks(assumed, tuple(doubts(schema, len(raw.columns[0].index))))
-
-
-def _bounded(column: Column, grid: Grid, reading: Reading) -> Attribute:
-    try:
-        return with_roomy_bounds(grid, encode(column, grid, reading))
-    except DataError:
-        if not too_large(column, grid, reading.gaps_of(grid)):
-            raise
-        return as_categories(column, reading.gaps)
-
-
-def listed_numbers(schema: Schema) -> list[str]:
-    """Return the columns whose numbers became categories, because some are too large."""
-    return [
-        each.name
-        for each in schema
-        if isinstance(each, Categories)
-        and each.values
-        and all(NUMBER.fullmatch(text.strip()) and not padded(text.strip()) for text in each.values)
-    ]
 
 
 def draft_of_database(table: DatabaseTable) -> Schema:
@@ -108,6 +77,8 @@ def with_roomy_bounds(grid: Grid, codes: Codes) -> Grid:
             lower = -_roomy(grid, -low) if low < 0 else 0
         elif grid.kind == "time":
             lower, upper = 0, int(DAY_LONG / grid.step) - 1  # a day is public
+        elif grid.kind == "double":
+            lower, upper = -_power_of_ten(grid, -low), _power_of_ten(grid, high)
         else:
             lower, upper = _whole_years(grid, low, high)
     limit = LIMIT - 1
@@ -122,6 +93,14 @@ def _roomy(grid: Grid, code: int) -> int:
     size = max(code, 10) * grid.step
     unit = Decimal((0, (1,), size.adjusted()))
     return int((size / unit).to_integral_value(ROUND_CEILING) * unit / grid.step)
+
+
+def _power_of_ten(grid: Grid, code: int) -> int:
+    """Return the code of the next power of ten above a double; 0 where none is above zero."""
+    size = double_codes.value_of(code, float(grid.step))
+    above = float(Decimal((0, (1,), Decimal(size).adjusted() + 1)))
+    top = min(above, double_codes.GREATEST)
+    return double_codes.around(top, float(grid.step))[0] if code > 0 else 0
 
 
 def _whole_years(grid: Grid, low: int, high: int) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.delimited import read_delimited
 from thinveil.curator.tables.inferring import doubts, infer
+from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import (
     NO_REMARKS,
     READING,
@@ -80,6 +81,8 @@ def load_as(source: object, schema: Schema | None, reading: Reading) -> Dataset:
     if schema is None:
         schema, assumed = infer(raw.columns, reading)
         remarks = remarks.and_also(assumed, doubts(schema, len(raw.columns[0].index)))
+    elif reading.steps:
+        schema = on_steps(schema, reading.steps)
     return code(raw.columns, reading.described(schema), reading, remarks)
 
 

@@ -16,16 +16,15 @@ import numpy as np
 
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.curator.tables.invented import invented
+from thinveil.curator.tables.number_grids import Chosen, grid_of_numbers
 from thinveil.curator.tables.reading import Reading, leaving_out
 from thinveil.curator.tables.recognising import Recognised, looks_like_a_value, recognised
 from thinveil.errors import DataError
 from thinveil.language.formats import Numeral
 from thinveil.language.formats.truths import truths_in
-from thinveil.language.schema import DAY_LONG, EXACT, Attribute, Categories, Grid, Kind, Schema
+from thinveil.language.numbers.digits import SURE
+from thinveil.language.schema import DAY_LONG, EXACT, Attribute, Categories, Grid, Schema
 from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, ticks
-
-FINEST: Final = 400
-"""Decimal places beyond which no grid is drafted; the smallest float has 324."""
 
 FEW: Final = 5
 """Fewer different texts in a column are no reason for doubt."""
@@ -84,21 +83,21 @@ def infer_attribute(column: Column, reading: Reading) -> Found:
         )
     why = "as all else is numbers or dates"
     told = [_taken_as_missing(absent, why)] if absent else []
-    found = _grid(plain, present)
+    wanted = reading.steps.get(column.name)
+    found = _grid(plain, wanted)
     form = None if found else recognised(present, reading.dates)
     if form is not None:
-        found = _formatted(plain.mapped(form.plain), form)
+        found = _formatted(plain.mapped(form.plain), form, wanted)
         told.insert(0, form.note)
-    return Found(found, tuple(told)) if found else _listed(column, reading)
+    return Found(found.grid, (*told, *found.assumed)) if found else _listed(column, reading)
 
 
-def _grid(plain: Column, texts: Sequence[str]) -> Grid | None:
+def _grid(plain: Column, wanted: str | None) -> Chosen | None:
     """Return the grid that fits texts of plain numbers, dates or moments."""
-    gaps = None in plain.texts
-    return _number(plain, texts, (), gaps) or _time(plain.name, texts, gaps)
+    return _number(plain, wanted) or _time(plain)
 
 
-def _formatted(plain: Column, form: Recognised) -> Grid | None:
+def _formatted(plain: Column, form: Recognised, wanted: str | None) -> Chosen | None:
     """Return the grid that fits what a format means, if numbers: with room for its limits."""
     texts, gaps = plain.present(()), None in plain.texts
     if form.kind == "time":
@@ -106,18 +105,19 @@ def _formatted(plain: Column, form: Recognised) -> Grid | None:
         width = next(each for each in TIMES[1:] if all(tick % each == 0 for tick in times))
         step = Decimal(width) / 10**6
         last = int(DAY_LONG / step) - 1
-        return Grid(plain.name, "time", step, 0, last, missing=gaps, format=form.format)
-    grid = _grid(plain, texts)
-    if grid is None:
+        return Chosen(Grid(plain.name, "time", step, 0, last, missing=gaps, format=form.format))
+    chosen = _grid(plain, wanted)
+    if chosen is None:
         return None
+    grid = chosen.grid
     if form.kind == "datetime":
         step = DAY_LONG * grid.step if grid.kind == "date" else grid.step
         grid = replace(grid, kind="datetime", step=step)
     if (limits := Numeral.of(form.format) if form.kind == "integer" else None) and limits.limited:
-        if grid.rounded:
+        if grid.rounded or grid.kind == "double":
             return None
         grid = replace(grid, kind="decimal", step=EXACT.divide(grid.step, Decimal(2)))
-    return replace(grid, format=form.format)
+    return Chosen(replace(grid, format=form.format), chosen.assumed)
 
 
 def _taken_as_missing(words: Collection[str], why: str) -> str:
@@ -146,12 +146,12 @@ def as_categories(column: Column, missing: Collection[str]) -> Categories:
     return Categories(column.name, tuple(sorted(present)), len(present) < len(column.texts))
 
 
-def _number(
-    column: Column, texts: Sequence[str], missing: Collection[str], gaps: bool
-) -> Grid | None:
+def _number(column: Column, wanted: str | None) -> Chosen | None:
     """Return a grid of numbers, or None where some text is not a plain number."""
-    if all(map(WHOLE.fullmatch, texts)):
-        return Grid(column.name, "integer", missing=gaps)
+    texts, gaps = column.present(()), None in column.texts
+    whole = all(map(WHOLE.fullmatch, texts))
+    if whole and max(map(len, texts)) <= SURE:
+        return Chosen(Grid(column.name, "integer", missing=gaps))
     matches = NUMBER.fullmatch
     infinite = False
     for text in texts:
@@ -163,24 +163,11 @@ def _number(
             return None
     if infinite:
         raise DataError(
-            f"row {_first(column, missing, INFINITE_TEXT.fullmatch)} of column {column.name!r} "
-            "is infinite: correct it, name the text as a missing text, or give a schema file "
-            'with kind = "category" for the column'
+            f"row {_first(column, INFINITE_TEXT.fullmatch)} of column "
+            f"{column.name!r} is infinite: correct it, name the text as a missing text, or give a "
+            'schema file with kind = "category" for the column'
         )
-    finest = max(map(_places, texts))
-    if finest > FINEST:
-        row = _first(column, missing, lambda text: _places(text) > FINEST)
-        raise DataError(
-            f"row {row} of column {column.name!r} has more than {FINEST} decimals: give a "
-            'coarser step in a schema file, or kind = "category" there'
-        )
-    return number_grid(column.name, finest, gaps)
-
-
-def number_grid(name: str, places: int, gaps: bool) -> Grid:
-    """Return the grid of numbers with so many decimals."""
-    kind: Kind = "decimal" if places else "integer"
-    return Grid(name, kind, Decimal((0, (1,), -places)), missing=gaps)
+    return grid_of_numbers(column.name, texts, gaps, wanted)
 
 
 def time_grid(name: str, fits: Callable[[int], bool], gaps: bool) -> Grid:
@@ -198,35 +185,22 @@ def padded(text: str) -> bool:
     return text[0] == "0" and text[1:2].isdigit()
 
 
-def _places(text: str) -> int:
-    """Count the decimals of a number, trailing zeros left out."""
-    if "e" not in text and "E" not in text:
-        return len(text.partition(".")[2].rstrip("0"))
-    try:
-        exponent = Decimal(text).normalize(EXACT).as_tuple().exponent
-    except ArithmeticError:
-        # Beyond any grid: too fine, or (the encoder will say so) too large.
-        return FINEST + 1 if "-" in text[1:] else 0
-    return max(0, -exponent) if isinstance(exponent, int) else 0
-
-
-def _first(column: Column, missing: Collection[str], test: Callable[[str], object]) -> int:
+def _first(column: Column, test: Callable[[str], object]) -> int:
     """Return the first row whose text passes a test."""
     places = [
-        place
-        for place, text in enumerate(column.texts)
-        if text is not None and text not in missing and test(text.strip())
+        place for place, text in enumerate(column.texts) if text is not None and test(text.strip())
     ]
     return int(np.isin(column.index, places).argmax()) + 1
 
 
-def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
+def _time(column: Column) -> Chosen | None:
     """Return a grid of dates or datetimes, or None where some text is neither."""
+    name, texts, gaps = column.name, column.present(()), None in column.texts
     try:
         if all(map(DAY.fullmatch, texts)):
             for text in texts:
                 day(text)
-            return Grid(name, "date", missing=gaps)
+            return Chosen(Grid(name, "date", missing=gaps))
         zones = set()
         for text in texts:
             match = MOMENT.fullmatch(text)
@@ -238,7 +212,7 @@ def _time(name: str, texts: Sequence[str], gaps: bool) -> Grid | None:
         times = {ticks(text) for text in texts}
     except (ValueError, OverflowError):
         return None
-    return time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps)
+    return Chosen(time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps))
 
 
 def doubts(schema: Schema, records: int) -> list[str]:

@@ -23,7 +23,7 @@ def format_of(kind: str, text: str) -> Numeral | Pattern:
     >>> format_of("date", "DD.MM.YYYY").plain("31.12.1990")
     '1990-12-31'
     """
-    if kind in ("integer", "decimal"):
+    if kind in ("integer", "decimal", "double"):
         return Numeral.of(text)
     pattern = Pattern.of(text)
     if pattern.kind != kind:

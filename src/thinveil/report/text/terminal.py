@@ -88,8 +88,8 @@ def _figures(verdict: Verdict, bare: bool = False) -> Table:
         rows.insert(6, ("trivial questions among them", f"{meter.trivial:,}"))
     if meter.replayed:
         rows.insert(6, ("rounds replayed, not asked again", f"{meter.replayed:,}"))
-    if verdict.options.precision:
-        steps = ", ".join(f"{name} {step}" for name, step in verdict.options.precision.items())
+    if precision := verdict.precision():
+        steps = ", ".join(f"{name} {step}" for name, step in precision.items())
         rows.append(("precision", f"{steps}; exact means at this precision"))
     if verdict.provenance is not None and verdict.provenance.transcript is not None:
         rows.append(("hash of all answers", verdict.provenance.transcript[:16]))
