@@ -64,7 +64,7 @@ def parquet(
         bytes_ = sum(each.stat().st_size for each in Path(folder).iterdir())
         what = f"DuckDB, Parquet, {strategy}, {size:,} records ({bytes_ / 1e6:,.0f} MB)"
         with watch() as opened:
-            session, found = connected(folder, None, Reading())
+            session, found, _ = connected(folder, None, Reading())
             schema = Schema(SCHEMA.attributes[:ATTRIBUTES])
             table = DatabaseTable.of(found.select(*schema.names), schema, session=session)
         with table:  # and its session

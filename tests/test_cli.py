@@ -551,10 +551,8 @@ BAD_TABLES = {
     "empty": ("", "empty"),
     "header only": ("a,b\n", "no records"),
     "ragged": ("a,b\n1,2\n3\n", "line 3"),
-    "name twice": ("a,a\n1,2\n", "'a'"),
-    "no name": ("a,\n1,2\n", "name"),
     "open quote": ('a,b\n"1,2\n', "quot"),
-    "latin": (b"a,b\n\xe9,2\n", "--encoding"),
+    "cut": ("a,b\n1,2\n".encode("utf-16")[:-1], "--encoding"),
     "compressed": (b"\x1f\x8b\x08\x00rest", "unpack"),
 }
 

@@ -36,12 +36,13 @@ _INCOMES_CODE: Final = (
     'thinveil.Dataset(thinveil.Schema((thinveil.Grid("income"),)), '
     "[[5], [8], [15], [16], [17], [18]])"
 )
+_OPTION: Final = re.compile(r" \(--[^()]*\)$")
 _PEOPLE: Final = re.compile(r"people-(\d{1,4})")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that the page can show, how Python gets it again, and what was left out of it."""
+    """A table that the page can show, how Python gets it again, and what was assumed of it."""
 
     data: Dataset
     title: str
@@ -73,14 +74,20 @@ def cut(data: Dataset, title: str, code: str) -> Table:
             f"the table has {len(data.schema)} columns and the page shows {MOST_COLUMNS} at most: "
             "leave some out (thinveil lab TABLE --drop A,B), or use thinveil audit"
         )
-    if data.records <= MOST_PEOPLE:
-        return Table(data, title, code)
-    note = (
-        f"The page works on the first {MOST_PEOPLE} of {data.records:,} records; thinveil audit "
-        "attacks them all."
-    )
-    rows = np.arange(MOST_PEOPLE)
-    return Table(data.sample(rows), title, f"{code}.sample(range({MOST_PEOPLE}))", note)
+    notes = [_sentence(each) for each in data.remarks.assumed]
+    if data.records > MOST_PEOPLE:
+        notes.append(
+            f"The page works on the first {MOST_PEOPLE} of {data.records:,} records; thinveil "
+            "audit attacks them all."
+        )
+        data, code = data.sample(np.arange(MOST_PEOPLE)), f"{code}.sample(range({MOST_PEOPLE}))"
+    return Table(data, title, code, " ".join(notes))
+
+
+def _sentence(assumed: str) -> str:
+    """Return what was assumed as a sentence, without the option that the page does not have."""
+    said = _OPTION.sub("", assumed)
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def from_file(content: bytes, name: str) -> Table:

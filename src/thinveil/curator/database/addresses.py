@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import re
 from pathlib import Path
 from typing import Any, Final
 
 from thinveil.curator.database.engines import BY_SCHEME
-from thinveil.curator.database.engines.protocol import ibis_backend, told
+from thinveil.curator.database.engines.protocol import ibis, ibis_backend, told
 from thinveil.curator.database.session import Session
-from thinveil.curator.tables.delimited import check_names, encoding_of, header_of
+from thinveil.curator.tables.delimited import found_layout
 from thinveil.curator.tables.files import first_bytes
 from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.text.naming import is_unnamed, named
 from thinveil.errors import DataError, UsageError
 
 _ADDRESS: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://(.*)", re.I | re.S)
 _PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@|(?<=[?&])password=[^&]*&?", re.I)
 _PARQUET: Final = (".parquet", ".pq")
+_ENCODINGS: Final = {
+    "utf-8": "utf-8",
+    "utf-8-sig": "utf-8",
+    "iso8859-1": "latin-1",
+    "utf-16-le": "utf-16",
+}
+"""What DuckDB calls the encodings that it reads as Python does."""
+_PACKINGS: Final = (None, "gzip", "zstd")
 
 
 def shown(address: str) -> str:
@@ -29,8 +39,10 @@ def shown(address: str) -> str:
     return _PASSWORD.sub(lambda match: f"{match[1]}@" if match[1] is not None else "", address)
 
 
-def connected(address: str, table: str | None, reading: Reading) -> tuple[Session, Any]:
-    """Open a database and return the session and the table that is meant, as Ibis knows it.
+def connected(
+    address: str, table: str | None, reading: Reading
+) -> tuple[Session, Any, tuple[str, ...]]:
+    """Open a database: return the session, the table that is meant, and what was assumed.
 
     The arguments are those of `open_database`; a table's name may be left out where there is one.
     """
@@ -43,10 +55,10 @@ def connected(address: str, table: str | None, reading: Reading) -> tuple[Sessio
     backend, owned = BY_SCHEME[match[1].lower()].connect(address, match[2], where)
     session = Session(backend, owned=owned)
     with session.closed_on_failure():
-        return session, session.engine.table(table, where)
+        return session, session.engine.table(table, where), ()
 
 
-def _files(path: str, reading: Reading) -> tuple[Session, Any]:
+def _files(path: str, reading: Reading) -> tuple[Session, Any, tuple[str, ...]]:
     """Open Parquet files or a text file with DuckDB, which reads them where they are."""
     files = _parquet(path)
     backend = ibis_backend("duckdb", "duckdb").connect()
@@ -54,19 +66,63 @@ def _files(path: str, reading: Reading) -> tuple[Session, Any]:
     advice = "see that all files are whole and have the same columns"
     with session.closed_on_failure(), told(f"{path}: cannot be read", advice):
         if files:
-            return session, backend.read_parquet(files, union_by_name=False)
-        separator, names = header_of(Path(path), reading)
-        check_names(names, path)
-        return session, backend.read_csv(
-            path,
-            header=True,
-            auto_detect=False,
-            columns=dict.fromkeys(names, "string"),
-            delim=separator,
-            quote=reading.quote,
-            escape=reading.quote,
-            encoding=encoding_of(reading).removesuffix("-sig"),
+            return session, backend.read_parquet(files, union_by_name=False), ()
+        return session, *_text(session, backend, Path(path), reading)
+
+
+def _text(
+    session: Session, backend: Any, path: Path, reading: Reading
+) -> tuple[Any, tuple[str, ...]]:
+    """Open a text file as it would be read into memory."""
+    found = found_layout(path, reading)
+    layout, packing = found.layout, found.packing
+    encoding = _ENCODINGS.get(codecs.lookup(found.encoding).name)
+    if found.encoding == "utf-16" and first_bytes(path).startswith(codecs.BOM_UTF16_LE):
+        encoding = "utf-16"
+    odd = layout.comment or layout.dialect.aligned or found.above is None
+    if encoding is None or packing not in _PACKINGS or odd:
+        raise DataError(
+            f"{path}: DuckDB does not read this file as it is meant (its encoding, compression, "
+            "comments or spaces): read it into memory (--engine memory), or write it as CSV in "
+            "UTF-8"
         )
+    table = backend.read_csv(
+        str(path),
+        header=False,
+        auto_detect=False,
+        columns={f"f{place}": "string" for place, _ in enumerate(layout.names)},
+        skip=found.above,
+        delim=layout.dialect.separator,
+        quote=layout.dialect.quote,
+        escape=layout.dialect.quote,
+        encoding=encoding,
+        compression=packing or "none",
+    )
+    unnamed = [place for place, name in enumerate(layout.names) if is_unnamed(name)]
+    counting, empty = _needless(session, table, unnamed)
+    names, assumed = named(layout.names, counting, empty, reading)
+    kept = {name: table[f"f{place}"] for place, name in enumerate(names) if name is not None}
+    return table.select(**kept), (*layout.assumed, *assumed)
+
+
+def _needless(session: Session, table: Any, unnamed: list[int]) -> tuple[set[int], set[int]]:
+    """Return which columns without a name count the rows, and which are empty in all of them."""
+    counting: set[int] = set()
+    empty: set[int] = set()
+    if not unnamed:
+        return counting, empty
+    numbered = table.mutate(row=ibis.row_number())
+    for place in unnamed:
+        text = numbered[f"f{place}"].fill_null("")
+        tests = {
+            "from0": (text == numbered.row.cast("string")).all(),
+            "from1": (text == (numbered.row + 1).cast("string")).all(),
+            "empty": (text.strip() == "").all(),
+        }
+        from0, from1, blank = session.rows(numbered.aggregate(**tests))[0]
+        counting |= {place} if from0 or from1 else set()
+        empty |= {place} if blank else set()
+    return counting, empty
 
 
 def _parquet(path: str) -> list[str]:

@@ -63,6 +63,7 @@ class DatabaseTable:
         *,
         session: Session | None = None,
         where: str = "",
+        assumed: tuple[str, ...] = (),
     ) -> DatabaseTable:
         """Open a table given as an Ibis expression.
 
@@ -72,6 +73,7 @@ class DatabaseTable:
             reading: Which texts mean a missing value, and which columns are wanted.
             session: The connection; one of its own unless given. Where this fails, it is closed.
             where: What to call the table in messages.
+            assumed: What was assumed to read it.
 
         Raises:
             DataError: The table is empty, does not fit the schema, or cannot be read.
@@ -85,7 +87,10 @@ class DatabaseTable:
             session = session or Session(table.get_backend())
             where = where or f"the table in {session.engine.name}"
         with session.closed_on_failure(), opening(where):
-            return _opened(session, table, schema, reading, where)
+            opened = _opened(session, table, schema, reading, where)
+            said = opened.remarks
+            opened.remarks = Remarks((*assumed, *said.assumed), said.doubts)
+            return opened
 
     @property
     def statements(self) -> int:
@@ -239,5 +244,7 @@ def open_database(
     """
     reading = reading_of(how)
     with opening(shown(address)):
-        session, found = connected(address, table, reading)
-    return DatabaseTable.of(found, schema, reading, session=session, where=shown(address))
+        session, found, assumed = connected(address, table, reading)
+    return DatabaseTable.of(
+        found, schema, reading, session=session, where=shown(address), assumed=assumed
+    )

@@ -6,111 +6,116 @@ import codecs
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
+from thinveil.curator.tables.text.headers import counting
+from thinveil.curator.tables.text.layouts import Layout, layout_of
+from thinveil.curator.tables.text.naming import is_unnamed, named
+from thinveil.curator.tables.text.unpacking import unpacked
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 
-if TYPE_CHECKING:
-    from _csv import Reader
-
-SEPARATORS: Final = (",", ";", "\t", "|")
-"""The separators that are tried where none is given."""
-
-_SAMPLE_LINES = 1000
-_SAMPLE_CHARACTERS = 1_000_000
-_CHUNK = 20_000
-_LONGEST = 2**31 - 1
-
-
-def encoding_of(reading: Reading) -> str:
-    """Return the encoding of a text file; a UTF-8 byte order mark is skipped."""
-    encoding = reading.encoding or "utf-8"
-    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-
-
-def rows_of(lines: Iterator[str], separator: str, quote: str, *, strict: bool) -> Rows:
-    """Return the rows of fields; the limit on a field's length is lifted for good."""
-    if csv.field_size_limit() < _LONGEST:
-        csv.field_size_limit(_LONGEST)
-    if quote:
-        return Rows(csv.reader(lines, delimiter=separator, quotechar=quote, strict=strict))
-    return Rows(csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE, strict=strict))
-
-
-class Rows:
-    """The rows of a file, and the line on which the current row starts."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.line = 1
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for row in self._reader:
-            yield row
-            self.line = self._reader.line_num + 1
+_SAMPLE_LINES: Final = 1000
+_SAMPLE_CHARACTERS: Final = 1_000_000
+_CHUNK: Final = 20_000
+_UTF8: Final = ("utf-8", "utf-8-sig")
 
 
 def read_delimited(path: Path, reading: Reading) -> Raw:
-    """Read a text file with a header row."""
-    try:
-        with path.open(encoding=encoding_of(reading), newline="") as file:
-            sample = _sample(file)
-            separator = reading.separator or _find_separator(sample, reading.quote)
-            lines = _lines(chain(sample, file), path)
-            rows = rows_of(lines, separator, reading.quote, strict=True)
+    """Read a text file."""
+    number = 0
+    while True:
+        with unpacked(path) as content:
+            tried = _encodings(reading) or content.encodings()
+            encoding, again = tried[number], content.again and number + 1 < len(tried)
             try:
-                return Raw(_read(rows, path, reading)).only(reading, str(path))
-            except csv.Error:
-                raise DataError(
-                    f"{path}: the row that starts on line {rows.line} opens a quotation mark "
-                    "and does not close it, or closes it in the middle of a field: correct it, "
-                    "or choose another quotation mark (--quote; empty for none)"
-                ) from None
-    except UnicodeError:
-        raise DataError(
-            f"{path}: {_undecodable(path, encoding_of(reading))}: name the file's encoding, "
-            "such as --encoding latin-1"
-        ) from None
+                raw = _read_text(content.text(encoding), path, reading)
+            except UnicodeError:
+                if not again:
+                    raise DataError(
+                        f"{path}: {_undecodable(path, encoding)}: name the file's encoding, "
+                        "such as --encoding latin-1"
+                    ) from None
+                number += 1
+                continue
+        said = _said(path, encoding) if not reading.encoding else ()
+        return Raw(raw.columns, (*said, *raw.assumed)).only(reading, str(path))
 
 
-def header_of(path: Path, reading: Reading) -> tuple[str, list[str]]:
-    """Return what stands between two fields of a text file, and the names of its columns."""
-    with path.open(encoding=encoding_of(reading), newline="") as file:
-        sample = _sample(file)
-    separator = reading.separator or _find_separator(sample, reading.quote)
-    rows = rows_of(iter(sample), separator, reading.quote, strict=False)
-    return separator, _header(iter(rows), path, reading)
+@dataclass(frozen=True, slots=True)
+class FoundLayout:
+    """What the first lines of a text file show to others that read it.
+
+    Args:
+        layout: How it is laid out.
+        encoding: Its encoding.
+        packing: How it is compressed; None where it is not.
+        above: How many rows, blank ones among them, stand above the rows of data; None where
+            quotation marks leave that open.
+    """
+
+    layout: Layout
+    encoding: str
+    packing: str | None
+    above: int | None
+
+
+def found_layout(path: Path, reading: Reading) -> FoundLayout:
+    """Find out how a text file is laid out."""
+    with unpacked(path) as content:
+        encoding = (_encodings(reading) or content.encodings())[0]
+        try:
+            sample = _sample(content.text(encoding))
+        except UnicodeError:
+            raise DataError(
+                f"{path}: {_undecodable(path, encoding)}: name the file's encoding, such as "
+                "--encoding latin-1"
+            ) from None
+        layout = _layout(sample, path, reading)
+    above = sample[: layout.first - 1]
+    whole = sum(line.count(layout.dialect.quote) for line in above) % 2 == 0
+    rows = sum(1 for _ in layout.dialect.reader(iter(above), strict=False))
+    even = not layout.dialect.quote or whole
+    return FoundLayout(layout, encoding, content.packing, rows if even else None)
+
+
+def _encodings(reading: Reading) -> tuple[str, ...]:
+    """Return the given encoding; a byte order mark of UTF-8 is skipped."""
+    if reading.encoding is None:
+        return ()
+    known = codecs.lookup(reading.encoding).name
+    return ("utf-8-sig" if known == "utf-8" else reading.encoding,)
+
+
+def _said(path: Path, encoding: str) -> tuple[str, ...]:
+    """Say which encoding was assumed, where the file does not name it by a byte order mark."""
+    if encoding in (*_UTF8, "utf-16", "utf-32"):
+        return ()
+    why = "half of its first bytes are NUL"
+    if not encoding.startswith("utf"):
+        why = _undecodable(path, "utf-8")
+    return (f"{why}, so the file is read as {encoding} (--encoding names another)",)
 
 
 def _undecodable(path: Path, encoding: str) -> str:
     """Say where the bytes are that cannot be read."""
-    if encoding != "utf-8-sig" or not path.is_file():
+    if encoding not in _UTF8:
         return f"the file is not {encoding} text"
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                return f"line {number} is not UTF-8 text"
+    if path.is_file():
+        with unpacked(path) as content:
+            for number, line in enumerate(content.lines(), start=1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return f"line {number} is not UTF-8 text"
     return "the file is not UTF-8 text"
-
-
-def _lines(file: Iterable[str], path: Path) -> Iterator[str]:
-    """Yield the lines of a file; a NUL shows that it is no text."""
-    for number, line in enumerate(file, start=1):
-        if "\0" in line:
-            raise DataError(
-                f"{path}: line {number} holds a NUL character, so this is no plain text: "
-                "remove it, or name the file's encoding, such as --encoding utf-16"
-            )
-        yield line
 
 
 def _sample(file: TextIO) -> list[str]:
@@ -124,70 +129,120 @@ def _sample(file: TextIO) -> list[str]:
     return sample
 
 
-def _find_separator(sample: Sequence[str], quote: str) -> str:
-    """Choose the separator that the header has and most rows of a sample agree on."""
-    best, best_score, alone = ",", (0.0, 0), None
-    for separator in SEPARATORS:
-        if separator == quote:
-            continue
-        widths = [len(row) for row in rows_of(iter(sample), separator, quote, strict=False) if row]
-        header = widths[0] if widths else 1
-        if header == 1:
-            if alone is None and all(width == 1 for width in widths):
-                alone = separator
-            continue
-        agreeing = sum(width == header for width in widths[1:])
-        score = (agreeing / max(1, len(widths) - 1), header)
-        if score > best_score:
-            best, best_score = separator, score
-    if best_score == (0.0, 0) and alone is not None:
-        return alone
-    return best
+def _layout(sample: list[str], path: Path, reading: Reading) -> Layout:
+    cut = len(sample) >= _SAMPLE_LINES or sum(map(len, sample)) > _SAMPLE_CHARACTERS
+    for _ in _lines(sample, path, 1):
+        pass
+    return layout_of(sample, reading, str(path), cut=cut)
 
 
-def _read(rows: Rows, path: Path, reading: Reading) -> list[Column]:
-    stream = iter(rows)
-    names = _header(stream, path, reading)
-    width = len(names)
+def _read_text(file: TextIO, path: Path, reading: Reading) -> Raw:
+    sample = _sample(file)
+    layout = _layout(sample, path, reading)
+    rows = Rows(chain(sample[layout.first - 1 :], file), layout, path)
+    try:
+        columns = _read(rows, len(layout.names), path)
+    except csv.Error:
+        raise DataError(
+            f"{path}: the row that starts on line {rows.line} opens a quotation mark "
+            "and does not close it, or closes it in the middle of a field: correct it, "
+            "or choose another quotation mark (--quote; empty for none)"
+        ) from None
+    return _named(columns, layout, reading)
+
+
+def _named(columns: Sequence[Column], layout: Layout, reading: Reading) -> Raw:
+    """Give columns their names, and leave out those that only count rows or are empty."""
+    unnamed = [place for place, name in enumerate(layout.names) if is_unnamed(name)]
+    counts = {place for place in unnamed if _counts(columns[place])}
+    empty = {place for place in unnamed if not any(map(str.strip, map(str, columns[place].texts)))}
+    names, assumed = named(layout.names, counts, empty, reading)
+    kept = [
+        Column(name, column.texts, column.index)
+        for name, column in zip(names, columns, strict=True)
+        if name is not None
+    ]
+    return Raw(kept, (*layout.assumed, *assumed))
+
+
+def _counts(column: Column) -> bool:
+    """Tell whether a column counts the rows; its texts are in the order of their first row."""
+    if len(column.texts) < len(column.index):
+        return False
+    return counting([str(text) for text in column.texts])
+
+
+class Rows:
+    """The rows of data of a file, and the line on which the current row starts."""
+
+    def __init__(self, lines: Iterable[str], layout: Layout, path: Path) -> None:
+        self.line = layout.first
+        self._layout, self._path = layout, path
+        self._passed, self._within = layout.first - 1, False
+        plain = _lines(lines, path, layout.first)
+        text = self._uncommented(plain, layout.comment) if layout.comment else plain
+        self._reader = layout.dialect.reader(text, strict=True)
+
+    def _uncommented(self, lines: Iterator[str], mark: str) -> Iterator[str]:
+        """Pass over comments, but not over a line inside of a quoted field."""
+        for line in lines:
+            if not self._within and line.startswith(mark):
+                self._passed += 1
+                self.line += 1
+                continue
+            self._within = True
+            yield line
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """Yield the rows; blank lines are skipped, or missing values of an only column."""
+        width, reader = len(self._layout.names), self._reader
+        for row in reader:
+            if len(row) == width:
+                yield row
+            elif not row or (width > 1 and len(row) == 1 and row[0].isspace()):
+                if width == 1:
+                    yield [""]
+            else:
+                raise self._ragged(len(row), width)
+            self.line = self._passed + reader.line_num + 1
+            self._within = False
+
+    def _ragged(self, fields: int, width: int) -> DataError:
+        remedy = "name the right --separator, --quote, --comment or --header"
+        whose = "the header has" if self._layout.plain and self._layout.header else "most rows have"
+        return DataError(
+            f"{self._path}: the row that starts on line {self.line} has {fields} "
+            f"field{'' if fields == 1 else 's'}, and {whose} {width}: correct the row, or {remedy}"
+        )
+
+
+def _lines(file: Iterable[str], path: Path, first: int) -> Iterator[str]:
+    """Yield the lines of a file; a NUL shows that it is no text."""
+    for number, line in enumerate(file, start=first):
+        if "\0" in line:
+            raise DataError(
+                f"{path}: line {number} holds a NUL character, so this is no plain text: "
+                "remove it, or name the file's encoding, such as --encoding utf-16"
+            )
+        yield line
+
+
+def _read(rows: Rows, width: int, path: Path) -> list[Column]:
     # The place of each distinct text; an unknown text gets the next place as it is looked up.
-    indexes = [defaultdict[str, int](count().__next__) for _ in names]
-    parts: list[list[Codes]] = [[] for _ in names]
-    body = _body(stream, rows, width, path)
+    indexes = [defaultdict[str, int](count().__next__) for _ in range(width)]
+    parts: list[list[Codes]] = [[] for _ in range(width)]
+    body = iter(rows)
     while chunk := list(islice(body, _CHUNK)):
         for column, index, part in zip(zip(*chunk, strict=True), indexes, parts, strict=True):
             part.append(np.fromiter(map(index.__getitem__, column), np.int64, len(chunk)))
     if not parts[0]:
         raise DataError(f"{path}: the table has no records: only a header row was found")
     columns = []
-    for name, part in zip(names, parts, strict=True):
+    for part in parts:
         texts = list(indexes.pop(0))
-        columns.append(Column(name, texts, np.concatenate(part)))
+        columns.append(Column("", texts, np.concatenate(part)))
         part.clear()
     return columns
-
-
-def _header(stream: Iterator[list[str]], path: Path, reading: Reading) -> list[str]:
-    names = next((row for row in stream if row), None)
-    if names is None:
-        raise DataError(f"{path}: the file is empty: give a table with a header row")
-    check_names(reading.chosen(names, str(path)), str(path))
-    return names
-
-
-def _body(stream: Iterator[list[str]], rows: Rows, width: int, path: Path) -> Iterator[list[str]]:
-    """Yield the rows of data; blank lines are skipped, or missing values of an only column."""
-    for row in stream:
-        if len(row) == width:
-            yield row
-        elif not row or (width > 1 and len(row) == 1 and row[0].isspace()):
-            if width == 1:
-                yield [""]
-        else:
-            raise DataError(
-                f"{path}: the row that starts on line {rows.line} has {len(row)} "
-                f"field{'' if len(row) == 1 else 's'}, and the header has {width}: correct the "
-                "row, or name the right --separator or --quote"
-            )
 
 
 def check_names(names: Sequence[str], where: str) -> None:

@@ -109,8 +109,6 @@ def read_columns(source: object, reading: Reading) -> Raw:
         other = _OTHERS.get(path.suffix.lower())
         if other and (other != _SHEET or start in _SHEETS):  # some programs call texts .xls
             raise DataError(f"{path}: this is {other}: {_SAVED}")
-        if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")):
-            raise DataError(f"{path}: this file is compressed: unpack it first")
         return read_delimited(path, reading)
     except OSError as error:
         what = _PROBLEMS.get(type(error), f"cannot be read ({error.strerror})")

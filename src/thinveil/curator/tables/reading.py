@@ -68,7 +68,7 @@ class Reading:
     """
 
     separator: str | None = None
-    quote: str = '"'
+    quote: str | None = None
     encoding: str | None = None
     header: int | None = None
     comment: str | None = None
@@ -93,7 +93,7 @@ class Reading:
             )
         if self.quote and not _single(self.quote):
             raise UsageError("the quotation mark must be one character, or empty for none")
-        if self.quote and self.quote == self.separator:
+        if self.separator == ('"' if self.quote is None else self.quote):
             raise UsageError("the separator and the quotation mark must differ")
         if self.encoding is not None:
             _check_encoding(self.encoding)

@@ -1,0 +1,1 @@
+"""Text files: what their bytes and first lines show, where nobody says it."""

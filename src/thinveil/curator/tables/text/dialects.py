@@ -1,0 +1,193 @@
+"""How fields are written: what separates and what quotes them, found out from the first lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from thinveil.curator.tables.text.headers import Head, Row, counting, head_of, numeric, usual_width
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+SEPARATORS: Final = (",", ";", "\t", "|")
+"""The separators that are tried where none is given; spaces, where none of them fits."""
+_LONGEST: Final = 2**31 - 1
+_WITH_COMMA: Final = re.compile(r"\s*[-+]?[\d.]*,\d+\s*", re.ASCII)
+"""A number with a decimal comma."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file with its end, and its number."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What stands between fields, and around some of them.
+
+    Args:
+        separator: The character between two fields.
+        quote: The quotation mark; empty where there is none.
+        aligned: Whether any number of spaces and tabs separates two fields.
+    """
+
+    separator: str
+    quote: str
+    aligned: bool = False
+
+    def reader(self, lines: Iterator[str], *, strict: bool) -> Reader:
+        """Return the rows of fields; the limit on a field's length is lifted for good."""
+        if csv.field_size_limit() < _LONGEST:
+            csv.field_size_limit(_LONGEST)
+        if self.aligned:
+            lines = (_tight(line, self.quote) for line in lines)
+        return csv.reader(
+            lines,
+            delimiter=self.separator,
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            skipinitialspace=self.aligned,
+            strict=strict,
+        )
+
+    def rows(self, lines: Sequence[Line], *, cut: bool = False) -> list[Row]:
+        """Return the rows of some lines, blank ones left out, and the last one where it is cut."""
+        reader = self.reader((line.text for line in lines), strict=False)
+        rows, before = [], 0
+        for fields in reader:
+            if fields and (len(fields) > 1 or fields[0].strip(" ")):
+                rows.append(Row(lines[before].number, lines[reader.line_num - 1].number, fields))
+            before = reader.line_num
+        return rows[:-1] if cut and len(rows) > 1 else rows
+
+
+def _tight(line: str, quote: str) -> str:
+    """Take away what aligns fields at both ends of a line, and tabs outside of quotes."""
+    if not quote or quote not in line:
+        line = line.replace("\t", " ")
+    return line.strip(" \t\r\n") + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well a dialect fits the first lines of a file.
+
+    Args:
+        dialect: The dialect.
+        rows: The rows that it makes of them.
+        width: How many fields most rows have.
+        head: How the table begins, where that can be told.
+        share: The share of rows of that width, from the header on.
+    """
+
+    dialect: Dialect
+    rows: list[Row]
+    width: int
+    head: Head | None
+    share: float
+
+    @staticmethod
+    def of(dialect: Dialect, lines: Sequence[Line], *, cut: bool) -> Fit:
+        """Try a dialect."""
+        rows = dialect.rows(lines, cut=cut)
+        width = usual_width(rows)
+        head = head_of(rows, width)
+        below = rows[head.index + 1 :] if head else rows[1:]
+        agreeing = sum(len(row.fields) == width for row in below)
+        return Fit(dialect, rows, width, head, agreeing / max(1, len(below)))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row agrees."""
+        return self.head is not None and self.share == 1
+
+    @property
+    def rank(self) -> tuple[bool, bool, float, int]:
+        """What makes a dialect more likely, the weightiest first."""
+        plain = self.head is not None and self.head.index == 0 and self.head.kind != "short"
+        return self.whole, plain, self.share, self.width
+
+    def decimals(self) -> bool:
+        """Tell whether there are commas, and all of them are in numbers."""
+        commas = [each for row in self.rows for each in row.fields if "," in each]
+        return bool(commas) and all(
+            _WITH_COMMA.fullmatch(each)
+            for row in self.rows[1:]
+            for each in row.fields
+            if "," in each
+        )
+
+
+def best_fit(lines: Sequence[Line], separator: str | None, quote: str | None, *, cut: bool) -> Fit:
+    """Choose the dialect that most rows agree on; what is given is not found out."""
+    mark = '"' if quote is None else quote
+    fit = _separated(lines, separator, mark, cut=cut)
+    if quote is None and _apostrophes(fit, lines):
+        other = _separated(lines, separator, "'", cut=cut)
+        if other.whole and not any("'" in row.fields[0] for row in other.rows):
+            return other
+    return fit
+
+
+def _separated(lines: Sequence[Line], separator: str | None, quote: str, *, cut: bool) -> Fit:
+    if separator is not None:
+        fit = Fit.of(Dialect(separator, quote), lines, cut=cut)
+        return fit if separator != " " or fit.whole else _spaced(lines, quote, cut=cut) or fit
+    tried = [Fit.of(Dialect(each, quote), lines, cut=cut) for each in SEPARATORS if each != quote]
+    fits = [each for each in tried if each.width > 1 and each.head is not None]
+    if not fits:
+        return _spaced(lines, quote, cut=cut) or _today(tried)
+    best = max(fits, key=lambda each: each.rank)
+    if best.dialect.separator == ",":
+        fits = [each for each in fits if each.whole and each.decimals()]
+        best = max(fits, key=lambda each: each.width, default=best)
+    if not best.whole and (spaced := _spaced(lines, quote, cut=cut)):
+        return spaced
+    return best
+
+
+def _spaced(lines: Sequence[Line], quote: str, *, cut: bool) -> Fit | None:
+    """Try spaces, one or several; words are only split where numbers stand beside them."""
+    for aligned in (False, True):
+        fit = Fit.of(Dialect(" ", quote, aligned), lines, cut=cut)
+        if not fit.whole or fit.head is None or fit.width < 2 or len(fit.rows) < 2:
+            continue
+        below = [row.fields for row in fit.rows[fit.head.index + 1 :]]
+        if not aligned and not all(map(all, below)):
+            continue  # empty fields show that several spaces separate
+        if fit.width == 2 and fit.head.kind == "short" and not counting([row[0] for row in below]):
+            continue  # a name above two words is that of one column
+        if any(numeric(below, place) for place in range(fit.width)):
+            return fit
+    return None
+
+
+def _today(tried: Sequence[Fit]) -> Fit:
+    """Return the dialect of a table that is ragged, or has one column."""
+    ragged = [each for each in tried if each.rows and len(each.rows[0].fields) > 1]
+    if ragged:
+        return max(ragged, key=lambda each: (_like_first(each), len(each.rows[0].fields)))
+    alone = [each for each in tried if all(len(row.fields) == 1 for row in each.rows)]
+    return (alone or tried)[0]
+
+
+def _like_first(fit: Fit) -> float:
+    """Return the share of rows that are as wide as the first."""
+    width, below = len(fit.rows[0].fields), fit.rows[1:]
+    return sum(len(row.fields) == width for row in below) / max(1, len(below))
+
+
+def _apostrophes(fit: Fit, lines: Iterable[Line]) -> bool:
+    """Tell whether all names are in single quotation marks, and nothing in double ones."""
+    if fit.head is None or fit.head.kind == "none":
+        return False
+    names = fit.rows[fit.head.index].fields
+    within = all(len(each) > 2 and each[0] == each[-1] == "'" for each in names)
+    return within and not any('"' in line.text for line in lines)

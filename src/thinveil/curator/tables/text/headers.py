@@ -1,0 +1,189 @@
+"""Which of the first rows names the columns: a header, a title above it, or none at all.
+
+What counts is the contrast between a row and those below it: numbers under a word make the word
+a name (sniffing of headers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["names", "short", "trailing", "none"]
+"""How a table begins: with a name for each field, with one name less than its rows have fields
+(the first or the last is without), or with a row of data."""
+Says = Literal["data", "names", "numbers", "unknown"]
+"""What a row says beside those below it: that it is one of them, that it has names, that it has
+names which are numbers, or nothing."""
+
+_DATUM: Final = re.compile(
+    r"[-+]?[.,]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"  # numbers, in many countries
+    r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ]\d{1,2}:\d\d.*)?|\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?",
+    re.ASCII,
+)
+_GAPS: Final = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE", "-", ".", "?"})
+"""Words, in capitals, that say nothing about a column: often missing values."""
+_YEARS: Final = range(1500, 2201)
+"""Numbers that are often the names of columns, a year each."""
+_MOST_TITLES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of fields, and the lines of the file on which it starts and ends."""
+
+    line: int
+    end: int
+    fields: list[str]
+
+    @property
+    def filled(self) -> int:
+        """How many fields are not empty."""
+        return sum(bool(field.strip()) for field in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How a table begins, and which rows stand above it.
+
+    Args:
+        kind: What the first row is.
+        index: The place of that row among the rows.
+    """
+
+    kind: Kind
+    index: int
+
+
+def usual_width(rows: Sequence[Row]) -> int:
+    """Return how many fields most rows below the first have; the first decides between equals."""
+    if not rows:
+        return 0
+    widths = Counter(len(row.fields) for row in rows[1:] or rows)
+    most = max(widths.values())
+    likely = [width for width, times in widths.items() if times == most]
+    first = len(rows[0].fields)
+    return first if first in likely else max(likely)
+
+
+def head_of(rows: Sequence[Row], width: int) -> Head | None:
+    """Find where a table of a width begins; None where its rows are too ragged to tell."""
+    for index, row in enumerate(rows[:_MOST_TITLES]):
+        below = rows[index + 1 :]
+        fields = [each.fields for each in below if len(each.fields) == width]
+        if len(row.fields) == width and not _blank_title(row, fields):
+            return Head("none" if says(row.fields, fields) == "data" else "names", index)
+        if len(row.fields) == width - 1 and (kind := _short(row.fields, fields)):
+            return Head(kind, index)
+        if not _title(row, below, width):
+            return None
+    return None
+
+
+def says(first: Sequence[str], others: Sequence[Sequence[str]]) -> Says:
+    """Tell whether a row is one of data like the others, or has names where they have numbers."""
+    seen = False
+    for place, text in enumerate(first):
+        if _silent(text):
+            continue
+        if not _DATUM.fullmatch(text.strip()):
+            if numeric(others, place):
+                return "names"
+        elif numeric(others, place):
+            seen = True
+    if not seen:
+        return "unknown"
+    return "numbers" if _numbers_as_names(first, others) else "data"
+
+
+def numeric(rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Tell whether a column has numbers or dates in all rows that say anything."""
+    seen = False
+    for row in rows:
+        text = row[place]
+        if _DATUM.fullmatch(text.strip()):
+            seen = True
+        elif not _silent(text):
+            return False
+    return seen
+
+
+def counting(texts: Sequence[str]) -> bool:
+    """Tell whether texts count rows: 0, 1, 2 .. or 1, 2, 3 ..
+
+    >>> counting(["1", "2", "3"]), counting(["1", "3"]), counting([])
+    (True, False, False)
+    """
+    return bool(texts) and any(
+        texts[0] == str(start)
+        and all(text == str(number) for number, text in enumerate(texts, start))
+        for start in (0, 1)
+    )
+
+
+def _silent(text: str) -> bool:
+    return text.strip().upper() in _GAPS
+
+
+def _numbers_as_names(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    """Tell whether numbers in the first row are names: 0, 1, 2 .. of all columns, or years."""
+    below = [row[0].strip() for row in others]
+    if not first[0].strip() and len(below) > 1 and all(below) and len(set(below)) == len(below):
+        return True  # names of rows are without a name of their own, those of columns beside them
+    if len(first) > 2 and first[0].strip() == "0" and counting([each.strip() for each in first]):
+        return True
+    years = [place for place, text in enumerate(first) if _year(text)]
+    given = [text for text in first if _DATUM.fullmatch(text.strip())]
+    if len(years) < 2 or len(years) < len(given) or len(set(given)) < len(given):
+        return False
+    return all(any(not _year(row[place]) for row in others) for place in years)
+
+
+def _year(text: str) -> bool:
+    return text.isdecimal() and len(text) == 4 and int(text) in _YEARS
+
+
+def _blank_title(row: Row, below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a row is as wide as the table and yet a title: spreadsheets fill it up."""
+    if len(row.fields) < 3 or row.filled > 1 or not below:
+        return False
+    if not row.filled:
+        return True
+    begins = bool(row.fields[0].strip())
+    return begins and all(each.strip() for each in below[0]) and says(below[0], below[1:]) != "data"
+
+
+def _short(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Kind | None:
+    """Tell what is without a name where a header has one name less than the rows have fields."""
+    if not rows:
+        return None
+    if all(not row[-1].strip() for row in rows):
+        return "trailing"
+    firsts = [row[0] for row in rows]
+    named = all(name.strip() and not _DATUM.fullmatch(name.strip()) for name in names)
+    if not named or len(firsts) < 2 or len(set(firsts)) < len(firsts):
+        return None  # R's row names differ from each other
+    return "short" if says(rows[0], rows[1:]) in ("data", "unknown") else None
+
+
+def _title(row: Row, below: Sequence[Row], width: int) -> bool:
+    """Tell whether a row that is no part of a table stands above it."""
+    if not row.filled:
+        return True
+    parted = bool(below) and below[0].line > row.end + 1
+    if row.filled > 1 and not parted and not _mixed(row.fields, width):
+        return False
+    begins = next((at for at, each in enumerate(below) if len(each.fields) == width), len(below))
+    table = [each.fields for each in below[begins:]]
+    if len(table) < 2 or any(len(each) != width for each in table):
+        return False
+    return parted or width > 2 or any(numeric(table[1:], place) for place in range(width))
+
+
+def _mixed(fields: Sequence[str], width: int) -> bool:
+    """Tell whether a row of words and numbers is far too short to be one of the table."""
+    numbers = sum(bool(_DATUM.fullmatch(each.strip())) for each in fields)
+    return 0 < numbers < len(fields) <= width // 2

@@ -1,0 +1,109 @@
+"""What columns are called that have no name, or that of another, and which of them are left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from thinveil.curator.tables.reading import Reading
+
+_PANDAS: Final = re.compile(r"Unnamed: \d+(?:\.\d+|_level_\d+)?", re.ASCII)
+"""What pandas calls a column without a name when it reads a file, and then writes as its name."""
+
+
+def is_unnamed(name: str) -> bool:
+    """Tell whether a column is without a name.
+
+    >>> is_unnamed(" "), is_unnamed("Unnamed: 0"), is_unnamed("rownames")
+    (True, True, False)
+    """
+    return not name.strip() or _PANDAS.fullmatch(name) is not None
+
+
+def named(
+    names: Sequence[str], counting: Collection[int], empty: Collection[int], reading: Reading
+) -> tuple[list[str | None], list[str]]:
+    """Return the name of each column, None for those left out, and what was assumed.
+
+    Args:
+        names: The names in the file.
+        counting: The places of columns without a name that only count the rows.
+        empty: The places of those that are empty in all rows.
+        reading: Whether such columns are kept, and which are asked for by their new names.
+    """
+    called: list[str | None] = [name if name.strip() else None for name in names]
+    taken = {name for name in called if name is not None}
+    needless: dict[int, str] = {}
+    assumed = []
+    for place, name in enumerate(names):
+        if called[place] is None:
+            called[place] = _free(f"column {place + 1}", taken)
+        asked = called[place] in (*reading.only, *reading.drop)
+        if (
+            is_unnamed(name)
+            and place in (*counting, *empty)
+            and not (reading.keep_unnamed or asked)
+        ):
+            needless[place] = "counts the rows" if place in counting else "is empty"
+    if len(needless) == len(names):
+        needless.pop(0)
+    for why in dict.fromkeys(needless.values()):
+        assumed += [_left_out([place for place in needless if needless[place] == why], why)]
+    new = [place for place, name in enumerate(names) if not name.strip() and place not in needless]
+    if new:
+        assumed.append(_named_now(new, [str(called[place]) for place in new]))
+    seen: set[str] = set()
+    for place, each in enumerate(called):
+        if each is None or place in needless:
+            called[place] = None
+            continue
+        if each in seen:
+            called[place] = _free(each, taken, start=2)
+            assumed.append(
+                f"two columns have the name {each!r}, and the one at place {place + 1} is called "
+                f"{called[place]!r} (a name of its own in the header overrides it)"
+            )
+        seen.add(str(called[place]))
+    return called, assumed
+
+
+def _free(name: str, taken: set[str], start: int = 1) -> str:
+    """Return a name that no other column has, and take it."""
+    wanted, number = name if start == 1 else f"{name} ({start})", max(start, 1)
+    while wanted in taken:
+        number += 1
+        wanted = f"{name} ({number})"
+    taken.add(wanted)
+    return wanted
+
+
+def _left_out(places: Sequence[int], why: str) -> str:
+    if len(places) == 1:
+        said = "in every row " if why == "is empty" else ""
+        return f"column {places[0] + 1} has no name and {why} {said}".rstrip() + (
+            ", so it is left out (--keep-unnamed keeps it)"
+        )
+    verbs = {"counts the rows": "count the rows", "is empty": "are empty in every row"}
+    return (
+        f"columns {_places(places)} have no name and {verbs[why]}, so they are left out "
+        "(--keep-unnamed keeps them)"
+    )
+
+
+def _named_now(places: Sequence[int], names: Sequence[str]) -> str:
+    if len(places) == 1:
+        return (
+            f"column {places[0] + 1} has no name and is called {names[0]!r} (--drop leaves it out)"
+        )
+    listed = names if len(names) <= 5 else [*names[:4], f".. {names[-1]}"]
+    return (
+        f"columns {_places(places)} have no name and are called {', '.join(listed)} (--drop leaves "
+        "them out)"
+    )
+
+
+def _places(places: Sequence[int]) -> str:
+    if len(places) > 5:
+        return f"{places[0] + 1} to {places[-1] + 1}, {len(places)} of them,"
+    return " and ".join(str(place + 1) for place in places)
