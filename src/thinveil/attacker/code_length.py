@@ -113,14 +113,17 @@ def table_bits(schema: Schema, found: TableFound) -> tuple[float, ...]:
     order = np.lexsort(found.codes.T[::-1])
     codes, known, counts = found.codes[order], found.known[order], found.counts[order]
     bits = []
+    new_value = _changes(codes[:, :0])
     for place, column in enumerate(found.columns):
-        rows = known > place
-        codes, known, counts = codes[rows], known[rows], counts[rows]
+        rows, new_group = known > place, new_value
+        if not rows.all():
+            codes, known, counts = codes[rows], known[rows], counts[rows]
+            new_group = _changes(codes[:, :place])
         if not len(codes):
             bits.append(0.0)
             continue
-        new_group = _changes(codes[:, :place])
-        starts = np.flatnonzero(new_group | _changes(codes[:, [place]]))
+        new_value = new_group | _changes(codes[:, [place]])
+        starts = np.flatnonzero(new_value)
         of_value = np.add.reduceat(counts, starts)
         groups = np.flatnonzero(new_group[starts])
         size = domain_size(schema[column], found.widths[place], codes[:, place])

@@ -41,21 +41,48 @@ class KnownBits:
     most: float | None
 
 
-def known_bits(schema: Schema, found: TableFound) -> KnownBits:
+class Alone:
+    """What margins show by themselves, kept for whoever looks again: they hardly change."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[ColumnFound, tuple[float, bool]]] = {}
+
+    def __call__(self, margin: ColumnFound, size: int, records: int) -> tuple[float, bool]:
+        """Return the bits of a column by itself, and whether all its records have a value."""
+        before = self._kept.get(margin.column)
+        if before is None or before[0] is not margin:
+            before = margin, _alone(margin, size, records)
+            self._kept[margin.column] = before
+        return before[1]
+
+
+def known_bits(schema: Schema, found: TableFound, alone: Alone | None = None) -> KnownBits:
     """Return how many bits of a table are known, and an upper bound on all it has."""
     known: list[float] = []
     most: list[float] = []
+    alone = alone or Alone()
     margins = {each.column: each for each in found.margins}
     group = np.zeros(len(found.codes), np.int64)
     records = int(found.counts.sum())
+    waiting = np.cumsum(np.bincount(found.known, found.counts, len(found.columns) + 1))
+    mine = _distinct if found.distinct else _counted
+    single = len(group) == 1  # whether each row is a group: then it has one value, and no order
     for place, column in enumerate(found.columns):
-        rows = _Rows.of(found, place, group)
-        size = _size(schema, found, place, margins.get(column))
-        mine = _distinct if found.distinct else _counted
-        bits, all_of_it = mine(rows, size, margins.get(column), records)
+        margin = margins.get(column)
+        size = _size(schema, found, place, margin)
+        if single and waiting[place] == 0:  # every row has a value
+            bits = all_of_it = records * math.log2(size)
+        elif single and not found.distinct and waiting[place] == records:  # none has one
+            some = margin is not None and (margin.values or margin.ranges)
+            bits = alone(margin, size, records)[0] if margin and some else 0.0
+            all_of_it = records * math.log2(size)
+        else:
+            rows = _Rows.of(found, place, group)
+            bits, all_of_it = mine(rows, size, margin, records, alone)
+            group = rows.after
+            single = int(group.max(initial=-1)) + 1 == len(group)
         known.append(bits)
         most.append(max(bits, all_of_it))
-        group = rows.after
     bounded = all(_is_bounded(schema, found, place, margins) for place in range(len(known)))
     return KnownBits(math.fsum(known), math.fsum(most) if bounded else None)
 
@@ -129,7 +156,7 @@ def _size(schema: Schema, found: TableFound, place: int, margin: ColumnFound | N
 
 
 def _counted(
-    rows: _Rows, size: int, margin: ColumnFound | None, records: int
+    rows: _Rows, size: int, margin: ColumnFound | None, records: int, of: Alone
 ) -> tuple[float, float]:
     """Return the bits known of a column, and at most how many it has."""
     told, groups = math.log2(size), len(rows.of_group)
@@ -141,7 +168,7 @@ def _counted(
     in_groups = float(sure * told - ways - (left * others).sum())
     shown = [0.0, in_groups]
     if margin is not None and (margin.values or margin.ranges) and sure < records:
-        alone, whole = _alone(margin, size, records)
+        alone, whole = of(margin, size, records)
         shown.append(alone)
         if whole and sure:
             rest = _rest(margin, rows)
@@ -177,7 +204,7 @@ def _rest(margin: ColumnFound, rows: _Rows) -> Codes | None:
 
 
 def _distinct(
-    rows: _Rows, size: int, margin: ColumnFound | None, records: int
+    rows: _Rows, size: int, margin: ColumnFound | None, records: int, of: Alone
 ) -> tuple[float, float]:
     """Return the bits known of a column whose values are a set in each group, and all of it.
 

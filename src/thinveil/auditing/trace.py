@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from thinveil.attacker.findings import Found, TableFound
-from thinveil.attacker.known_bits import known_bits
+from thinveil.attacker.known_bits import Alone, known_bits
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.language.queries import About
 from thinveil.language.schema import Schema
@@ -43,7 +43,7 @@ class Tracer:
     """
 
     def __init__(self, watch: Observer, schema: Schema) -> None:
-        self._watch, self._schema = watch, schema
+        self._watch, self._schema, self._alone = watch, schema, Alone()
         self._before = (0, 0, 0, 0.0)
         self._due = float(_FIRST)
         self._next = _STEPS
@@ -67,7 +67,7 @@ class Tracer:
         return (Look(0, 0, 0, 0.0, 0, 0), *self._looks, self._look(found))
 
     def _look(self, found: TableFound) -> Look:
-        bits = known_bits(self._schema, found).known
+        bits = known_bits(self._schema, found, self._alone).known
         before = self._looks[-1].bits if self._looks else 0.0
         return Look(*self._before, *sizes(found), max(bits, before))
 

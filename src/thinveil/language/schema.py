@@ -310,17 +310,19 @@ class Schema:
     """The public attributes of a table, in order."""
 
     attributes: tuple[Attribute, ...]
+    _places: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.attributes:
             raise SchemaError("a schema needs at least one attribute")
-        seen: set[str] = set()
-        for name in self.names:
-            if not name:
+        places: dict[str, int] = {}
+        for place, attribute in enumerate(self.attributes):
+            if not attribute.name:
                 raise SchemaError("an attribute has no name")
-            if name in seen:
-                raise SchemaError(f"the name {name!r} stands twice")
-            seen.add(name)
+            if attribute.name in places:
+                raise SchemaError(f"the name {attribute.name!r} stands twice")
+            places[attribute.name] = place
+        object.__setattr__(self, "_places", places)
 
     def __len__(self) -> int:
         return len(self.attributes)
@@ -334,11 +336,11 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes' names, in order."""
-        return tuple(attribute.name for attribute in self.attributes)
+        return tuple(self._places)
 
     def column(self, name: str) -> int:
         """Return the position of an attribute, or raise a SchemaError if there is none."""
-        if name in self.names:
-            return self.names.index(name)
+        if name in self._places:
+            return self._places[name]
         known = ", ".join(repr(other) for other in self.names[:20])
         raise SchemaError(f"there is no column {name!r}; the columns are {known}")

@@ -123,11 +123,12 @@ def _searched(facts: PublicFacts, axes: Sequence[Axis], thrift: Thrift | None) -
 
 def _margins(search: Columns) -> tuple[ColumnFound, ...]:
     """Return what is known of columns by themselves."""
+    ranges = search.ranges()
     return tuple(
         replace(
             column_found(axis, search.values(owner)),
             bits=float(search.told[owner]),
-            ranges=tuple(search.ranges(owner)),
+            ranges=ranges[owner],
             domain=axis.size,
         )
         for owner, axis in enumerate(search.axes)

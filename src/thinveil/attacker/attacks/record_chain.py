@@ -48,8 +48,9 @@ class Predictor(Mixer):
         self.learn(np.arange(people), cells, np.ones(people, np.int64))
         self.refresh()
         parts = zip(self._weight.tolist(), self._logs, strict=True)
-        self._told = np.concatenate([weight * logs for weight, logs in parts]).astype(np.float64)
-        self._start = np.cumsum([0, *levels])[:-1]
+        told = [weight * logs for weight, logs in parts]
+        self._told = np.concatenate([np.empty((0, self._cells)), *told]).astype(np.float64)
+        self._start = np.cumsum([0, *(levels[each] for each in self.chosen)])[:-1]
 
     def _log_left(self) -> Floats:
         logs: Floats = np.log(self._share)
@@ -57,7 +58,8 @@ class Predictor(Mixer):
 
     def row(self, levels: Sequence[int]) -> Floats:
         """Return how likely each cell is, given the level of each context."""
-        logit = self._base + self._told[self._start + levels].sum(axis=0)
+        mine = np.array([levels[each] for each in self.chosen], np.int64)
+        logit = self._base + self._told[self._start + mine].sum(axis=0)
         mass: Floats = np.exp(logit - logit.max())
         return mass
 

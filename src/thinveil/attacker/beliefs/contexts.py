@@ -4,6 +4,9 @@ Each known attribute (and some pairs of them) is a *context*: a table of how oft
 was found beside it. A prediction multiplies what the contexts say, each raised to a weight of
 its own, with how much of each value is left in the whole table. Weights are learned from
 predictions of records that were found afterwards, by Newton steps that remember earlier ones.
+
+Of very many attributes those are contexts that told most of a part of the records, each one left
+out in turn (filter selection); the weights are learned from the other part.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ _ENOUGH: Final = 1000  # records before pairs are looked for
 _PAIR_LEVELS: Final = 1024
 _LEAST: Final = 1e-6  # no value is believed to be rarer than this among those that are left
 _CHUNK: Final = 4096
+_MANY: Final = 64  # of more attributes, the best are contexts,
+_BEST: Final = 32  # so many at most,
+_LOOKED: Final = 1024  # by so many findings at most
 
 
 class Mixer:
@@ -45,17 +51,18 @@ class Mixer:
         self._cells = len(cells)
         self._share = (cells / cells.sum()).astype(np.float32)
         self._left = cells.astype(np.float64)
-        self._contexts = list(contexts)
-        self._singles = len(contexts)
-        self._tables = [self._counted(each, joined([])) for each in contexts]
+        self._all = contexts
+        self.chosen = list(range(len(contexts))) if len(contexts) <= _MANY else []
+        self._contexts = [contexts[each] for each in self.chosen]
+        self._tables = [self._counted(each, joined([])) for each in self._contexts]
         self._logs = [np.zeros_like(table) for table in self._tables]
-        self._weight = np.full(len(contexts), _START)
-        self._hessian = np.eye(len(contexts)) * _HOLD
+        self._weight = np.full(len(self._contexts), _START)
+        self._hessian = np.eye(len(self._contexts)) * _HOLD
         self._waiting: list[Triple] = []
         self._found: list[Triple] = []
         self.records = 0  # how many the predictions rest on
         self._next_fit = 1
-        self._smooth = [False] * len(contexts)
+        self._smooth = [False] * len(self._contexts)
         self._samples = 0  # how many samples were taken
         self._base = self._log_left()
 
@@ -108,7 +115,7 @@ class Mixer:
         self._found.append(found)
         self.records += int(counts.sum())
         np.subtract.at(self._left, cells, counts)
-        if self._contexts and self.records >= self._next_fit:
+        if self._all and self.records >= self._next_fit:
             self._fit()
             self._next_fit = 2 * self.records
         elif self._contexts:
@@ -177,13 +184,16 @@ class Mixer:
             self._choose(learned, rest)
             self._tables = [self._counted(each, learned) for each in self._contexts]
             self._logs = self._ratios()
-            self._weigh(*rest, _STEPS)
+            if self._contexts:
+                self._weigh(*rest, _STEPS)
         self._tables = [self._counted(each, found) for each in self._contexts]
 
     def _choose(self, learned: Triple, rest: Triple) -> None:
         """Choose what predicted best what was found: smooth tables or plain ones, and pairs."""
-        keep = self._singles
-        self._contexts = self._contexts[:keep]
+        if len(self._all) > _MANY:
+            self._filter(*learned)
+        keep = len(self.chosen)
+        self._contexts = [self._all[each] for each in self.chosen]
         tried = [self._trial(each, learned, rest) for each in self._contexts]
         self._smooth = [smooth for _, smooth in tried]
         best: list[tuple[float, bool, int, int]] = []
@@ -200,6 +210,24 @@ class Mixer:
         if more or len(self._weight) > keep:
             self._weight = np.concatenate([self._weight[:keep], np.zeros(more)])
             self._hessian = np.eye(len(self._weight)) * _HOLD
+
+    def _filter(self, groups: Codes, cells: Codes, counts: Codes) -> None:
+        """Take the attributes as contexts that predict each of some findings by the others."""
+        if len(groups) > _LOOKED:
+            some = shuffled(len(groups), self._samples)[:_LOOKED]
+            groups, cells, counts = groups[some], cells[some], counts[some]
+        level = np.stack([each[groups] for each in self._all])
+        row = level + (int(level.max()) + 1) * np.arange(len(level))[:, None]
+        at, flat = row * self._cells + cells, np.tile(counts, len(level))
+        both = np.bincount(at.ravel(), flat)[at] - counts
+        expected = (np.bincount(row.ravel(), flat)[row] - counts) * self._share[cells]
+        told = (np.log((both + _STRENGTH) / (expected + _STRENGTH)) * counts).sum(axis=1)
+        told = rounded(told)
+        best = np.argsort(-told, kind="stable")[:_BEST]
+        before = dict(zip(self.chosen, self._weight.tolist(), strict=False))
+        self.chosen = np.sort(best[told[best] > 0]).tolist()
+        self._weight = np.array([before.get(each, _START) for each in self.chosen])
+        self._hessian = np.eye(len(self.chosen)) * _HOLD
 
     def _pair(self, a: int, b: int) -> Codes | None:
         """Return two contexts as one; None where that would be too large."""

@@ -12,6 +12,7 @@ import numpy as np
 from thinveil.attacker.engines.splitting import Splits
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
+from thinveil.attacker.findings import Stretch
 from thinveil.attacker.terms import Attack, Axis, Rules, Values, scaled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Floats, QueryBatch
@@ -83,8 +84,7 @@ class Columns(Splits):
         self.left = np.full(len(axes), rules.n)
         self.told = np.zeros(len(axes))
         self._owners: set[int] = set()
-        self._begun: list[Codes] = []  # nodes whose split was asked for,
-        self._ended: list[Codes] = []  # and those that were split
+        self._open = np.zeros(1024, np.bool_)  # nodes whose split was asked for and is not over
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes to their columns."""
@@ -113,23 +113,27 @@ class Columns(Splits):
         """Tell whether a column is searched, or was."""
         return owner in self._owners
 
-    def ranges(self, owner: int) -> list[tuple[int, int]]:
-        """Return how many values each range that is not split yet has, and how many records."""
-        none = np.empty(0, np.int64)
-        begun, ended = (np.concatenate([none, *each]) for each in (self._begun, self._ended))
-        nodes = np.setdiff1d(begun, ended)
-        nodes = nodes[self.owner[nodes] == owner]
-        wide = (self.end[nodes] - self.first[nodes]).tolist()
-        return list(zip(wide, self.size[nodes].tolist(), strict=True))
+    def ranges(self) -> list[tuple[Stretch, ...]]:
+        """Return for each column how many values and records each range has that is not split."""
+        nodes = np.flatnonzero(self._open[: self._used])
+        owners, wide = self.owner[nodes], self.end[nodes] - self.first[nodes]
+        found: list[list[Stretch]] = [[] for _ in self.axes]
+        each = np.stack([owners, wide, self.size[nodes]], axis=1)
+        for owner, values, records in each.tolist():
+            found[owner].append((values, records))
+        return [tuple(stretches) for stretches in found]
 
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Remember which nodes are searched."""
-        self._begun.append(nodes)
+        if self._used > len(self._open):
+            more = np.zeros(2 * self._used - len(self._open), np.bool_)
+            self._open = np.concatenate([self._open, more])
+        self._open[nodes] = True
         super()._dispatch(nodes, low, high)
 
     def split(self, nodes: Codes, count: Codes) -> None:
         """Remember which nodes are over."""
-        self._ended.append(nodes)
+        self._open[nodes] = False
         super().split(nodes, count)
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:

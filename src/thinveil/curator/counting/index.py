@@ -5,6 +5,7 @@ A group of records and a range become two positions, found by bisection (an inve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ _FEW_WIDTHS: Final = 3  # of more, each with groups of its own, a column is look
 _FEW_RECORDS: Final = 16  # in a cell, on average, may be looked at one by one
 _MANY_GROUPS: Final = 16  # so many times more groups than ranges are not worth preparing for
 _CHUNK: Final = 4_000_000  # pairs of box and record at once: some 200 MB
+_KEPT: Final = 1_000_000  # codes of columns that are kept sorted: some 30 MB
 _TABLE_SPAN: Final = 2_000_000  # codes in a table of ranks: 16 MB
 
 
@@ -50,18 +52,42 @@ class _Ranks:
 
 @dataclass(slots=True)
 class _Groups:
-    """Which records agree on some digits: an id for each record, and the way to look it up."""
+    """Which records agree on some digits: an id for each record, and the way to look it up.
+
+    A level is a digit that tells records apart that agree on those before it: its place, its
+    values, and the pairs of group and value that occur. In every other digit all records of a
+    group are alike, so one of them is compared.
+    """
 
     ids: Codes
-    levels: tuple[tuple[Codes, Codes], ...]
+    number: int = 1
+    levels: tuple[tuple[int, Codes, Codes], ...] = ()
 
-    def find(self, digits: Codes) -> Codes:
-        """Return the group of each row of digits, -1 where no record has them."""
+    def split(self, place: int, values: Codes, rank: Codes) -> _Groups:
+        """Return the groups that one more digit makes, given its values and each record's."""
+        keys, ids = np.unique(self.ids * len(values) + rank, return_inverse=True)
+        if len(keys) == self.number:
+            return self
+        level = (place, values, keys)
+        return _Groups(ids.reshape(-1), len(keys), (*self.levels, level))
+
+    def find(self, digits: Codes, of: Callable[[Codes, Codes], Codes]) -> Codes:
+        """Return the group of each row of digits, -1 where no record has them.
+
+        `of` gives the digits of some records at some places.
+        """
         found = np.zeros(len(digits), np.int64)
         lost = np.zeros(len(digits), np.bool_)
-        for place, (values, keys) in enumerate(self.levels):
+        for place, values, keys in self.levels:
             rank = _place(values, digits[:, place], lost)
             found = _place(keys, found * len(values) + rank, lost)
+        alike = np.ones(digits.shape[1], np.bool_)
+        alike[[place for place, *_ in self.levels]] = False
+        places = np.flatnonzero(alike)
+        if len(places):
+            some = np.zeros(self.number, np.int64)
+            some[self.ids] = np.arange(len(self.ids))
+            lost |= (of(some[found], places) != digits[:, places]).any(axis=1)
         found[lost] = -1
         return found
 
@@ -163,8 +189,10 @@ class IndexCounter:
         self._table = table
         self._records = len(table)
         self._plans: Kept[_Plan] = Kept(1)
-        self._digits: Kept[tuple[Codes, Codes]] = Kept(64)
+        columns = _KEPT // max(len(table), 1)
+        self._digits: Kept[tuple[Codes, Codes]] = Kept(max(columns, 64))
         self._groups: Kept[_Groups] = Kept(4)
+        self._wholes: Kept[_Index] = Kept(max(columns, 24))  # of columns by themselves
         self._indexes: Kept[_Index] = Kept(24)
         self._orders: Kept[Codes] = Kept(4)
 
@@ -254,22 +282,27 @@ class IndexCounter:
         sizes = np.bincount(self._group(fixed).ids)
         if sizes[group[group >= 0]].sum() > _FEW_RECORDS * len(cells):
             return None
-        rest = tuple(each for each in cells.columns if each not in dict(fixed))
+        taken = dict(fixed)
+        rest = tuple(each for each in cells.columns if each not in taken)
         return _Plan(cells, [Shape(fixed, rest)], np.zeros(len(cells), np.int64), group)
 
     def _find(self, fixed: tuple[Digit, ...], cells: Cells, rows: Codes) -> Codes:
         """Return the group of records that each of some cells fixes, -1 where there is none."""
-        values = cells.low[rows][:, [cells.columns.index(column) for column, _ in fixed]]
-        for place, (_, step) in enumerate(fixed):
-            values[:, place] = _digit(values[:, place], step)
-        return self._group(fixed).find(values)
+        place = {column: place for place, column in enumerate(cells.columns)}
+        column, step = np.array(fixed, np.int64).reshape(-1, 2).T
+        values = cells.low[rows][:, [place[each] for each in column.tolist()]]
+
+        def of(records: Codes, places: Codes) -> Codes:
+            return _digits(self._table[records[:, None], column[places]], step[places])
+
+        return self._group(fixed).find(_digits(values, step), of)
 
     def _digit(self, digit: Digit) -> tuple[Codes, Codes]:
         """Return a digit's distinct values and, for each record, the place among them."""
 
         def make() -> tuple[Codes, Codes]:
             values, place = np.unique(
-                _digit(self._table[:, digit[0]], digit[1]), return_inverse=True
+                _digits(self._table[:, digit[0]], np.array(digit[1])), return_inverse=True
             )
             return values, place.reshape(-1)
 
@@ -278,17 +311,15 @@ class IndexCounter:
     def _group(self, digits: tuple[Digit, ...]) -> _Groups:
         def make() -> _Groups:
             if not digits:
-                return _Groups(np.zeros(self._records, np.int64), ())
+                return _Groups(np.zeros(self._records, np.int64))
             parent = self._group(digits[:-1])
-            values, place = self._digit(digits[-1])
-            keys, ids = np.unique(parent.ids * len(values) + place, return_inverse=True)
-            return _Groups(ids.reshape(-1), (*parent.levels, (values, keys)))
+            return parent.split(len(digits) - 1, *self._digit(digits[-1]))
 
         return self._groups.get_or(digits, make)
 
     def _keys(self, digits: tuple[Digit, ...], column: int) -> tuple[Codes, _Ranks, int, int]:
         groups = self._group(digits)
-        number = len(groups.levels[-1][1]) if digits else 1
+        number = groups.number
         if column == WHOLE:
             return groups.ids, _Ranks(np.zeros(1, np.int64)), 1, number
         values, place = self._digit((column, 1))
@@ -301,6 +332,8 @@ class IndexCounter:
             keys = np.sort(keys)
             return _Index(keys, ranks, base, groups, _Lone.of(keys, ranks.values, base, groups))
 
+        if not digits:
+            return self._wholes.get_or(column, make)
         return self._indexes.get_or((digits, column), make)
 
     def _order(self, digits: tuple[Digit, ...], column: int) -> Codes:
@@ -309,6 +342,6 @@ class IndexCounter:
         )
 
 
-def _digit(values: Codes, width: int) -> Codes:
-    """Return values in steps of a width; a missing value stays what it is."""
-    return values if width == 1 else np.where(values == MISSING, MISSING, values // width)
+def _digits(values: Codes, width: Codes) -> Codes:
+    """Return values in steps of a width, one for all or one a column; a missing one stays."""
+    return values if (width == 1).all() else np.where(values == MISSING, MISSING, values // width)

@@ -41,7 +41,8 @@ def widths_of(cells: Cells, most: int) -> Codes:
     )
     width = np.where(aligned, width, RANGE)
     width[(low == MISSING) & (high == INFINITE)] = 0
-    for column in width.T:
+    for place in np.flatnonzero((width > 1).any(axis=0)).tolist():
+        column = width[:, place]
         if len(np.unique(column[column > 1])) > most:
             column[column > 1] = RANGE
     return width
