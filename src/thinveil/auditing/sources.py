@@ -14,6 +14,7 @@ from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import load, load_as, reading_of
+from thinveil.curator.tables.kinds.registry import ENDINGS, PARQUET
 from thinveil.curator.tables.people import people
 from thinveil.curator.tables.reading import Beside, Reading
 from thinveil.errors import UsageError
@@ -80,7 +81,10 @@ def _too_large(path: Path, engine: str) -> bool:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not every system tells
         return False
-    kind = "parquet" if path.suffix.lower() in (".parquet", ".pq") else "csv"
+    ending = path.suffix.lower()
+    if ending in ENDINGS and ending not in PARQUET.endings:
+        return False  # DuckDB reads none of them, and their readers have a bound
+    kind = "parquet" if ending in PARQUET.endings else "csv"
     return path.stat().st_size * _IN_MEMORY[kind] > memory // 2
 
 

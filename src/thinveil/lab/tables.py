@@ -36,6 +36,7 @@ _INCOMES_CODE: Final = (
     'thinveil.Dataset(thinveil.Schema((thinveil.Grid("income"),)), '
     "[[5], [8], [15], [16], [17], [18]])"
 )
+_ENDING: Final = re.compile(r"[.]\w{1,9}", re.ASCII)
 _OPTION: Final = re.compile(r" \(--[^()]*\)$")
 _PEOPLE: Final = re.compile(r"people-(\d{1,4})")
 
@@ -102,7 +103,8 @@ def from_file(content: bytes, name: str) -> Table:
             "thinveil lab TABLE"
         )
     with tempfile.TemporaryDirectory(prefix="thinveil-lab-") as folder:
-        path = Path(folder) / ("table.parquet" if title.endswith((".parquet", ".pq")) else "table")
+        ending = Path(title).suffix.lower()
+        path = Path(folder) / f"table{ending if _ENDING.fullmatch(ending) else ''}"
         write_file(path, content, private=True)
         try:
             data = load(path)

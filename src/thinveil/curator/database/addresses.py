@@ -12,7 +12,7 @@ from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.database.engines.protocol import ibis, ibis_backend, told
 from thinveil.curator.database.session import Session
 from thinveil.curator.tables.delimited import found_layout
-from thinveil.curator.tables.files import first_bytes
+from thinveil.curator.tables.kinds.registry import PARQUET, first_bytes, kind_of_file
 from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.text.naming import is_unnamed, named
 from thinveil.errors import DataError, UsageError
@@ -141,7 +141,13 @@ def _parquet(path: str) -> list[str]:
             )
         return sorted(found)
     if at.is_file():
-        return [path] if first_bytes(at) == b"PAR1" else []
+        kind = kind_of_file(at)
+        if kind not in (None, PARQUET):
+            raise DataError(
+                f"{path}: DuckDB counts CSV and Parquet files here, and this is one of "
+                f"{kind.name}: use --engine memory, or save it as Parquet"
+            )
+        return [] if kind is None else [path]
     found = sorted(glob.glob(path, recursive=True))
     if not found:
         raise DataError(f"{path}: there is no such file: check the path")

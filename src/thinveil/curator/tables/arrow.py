@@ -11,6 +11,7 @@ import numpy as np
 
 from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.delimited import check_names
+from thinveil.curator.tables.kinds.cells import without_point
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.language.queries import Codes
@@ -21,6 +22,7 @@ def _pyarrow(what: str) -> Any:
     try:
         import pyarrow
         import pyarrow.compute
+        import pyarrow.feather
         import pyarrow.parquet
     except ImportError:
         raise MissingExtra(what, "arrow") from None
@@ -38,6 +40,17 @@ def read_parquet(path: Path, reading: Reading) -> Raw:
     return _columns(pa, table.column_names, table.columns, str(path), reading)
 
 
+def read_arrow(path: Path, reading: Reading) -> Raw:
+    """Read a file of Arrow (.arrow, .feather)."""
+    pa = _pyarrow("Reading Arrow files")
+    with path.open("rb") as file:
+        try:
+            table = pa.feather.read_table(file)
+        except (pa.ArrowException, ValueError, OSError):
+            raise DataError(f"{path}: not a file of Arrow, or a damaged one") from None
+    return _columns(pa, table.column_names, table.columns, str(path), reading)
+
+
 def read_frame(source: object, reading: Reading) -> Raw:
     """Read a data frame, an Arrow table, or another object that exports Arrow data.
 
@@ -48,7 +61,7 @@ def read_frame(source: object, reading: Reading) -> Raw:
     speaks = is_pandas or hasattr(source, "__arrow_c_stream__")
     if not speaks and not hasattr(source, "__arrow_c_array__"):
         raise UsageError(
-            f"cannot read {where}: give the path of a CSV or Parquet file, or a data frame "
+            f"cannot read {where}: give the path of a file, or a data frame "
             "(pandas, Polars, pyarrow or any other that speaks Arrow)"
         )
     pa = _pyarrow("Reading a data frame")
@@ -165,14 +178,10 @@ def _texts(pa: Any, distinct: Any) -> list[str | None]:
         values = distinct.to_pylist()
     write: Callable[[Any], str] = str
     if pa.types.is_floating(kind):
-        write = _without_point
+        write = without_point
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         write = operator.methodcaller("isoformat")
     return [None if value is None else write(value) for value in values]
-
-
-def _without_point(value: float) -> str:
-    return str(value).removesuffix(".0")
 
 
 def _in_order(name: str, texts: list[str | None], index: Codes) -> Column:

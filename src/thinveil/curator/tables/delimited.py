@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def read_delimited(path: Path, reading: Reading) -> Raw:
             tried = _encodings(reading) or content.encodings()
             encoding, again = tried[number], content.again and number + 1 < len(tried)
             try:
-                raw = _read_text(content.text(encoding), path, reading)
+                raw = read_text(content.text(encoding), path, reading)
             except UnicodeError:
                 if not again:
                     raise DataError(
@@ -118,7 +118,7 @@ def _undecodable(path: Path, encoding: str) -> str:
     return "the file is not UTF-8 text"
 
 
-def _sample(file: TextIO) -> list[str]:
+def _sample(file: Iterator[str]) -> list[str]:
     """Take the first lines of a file, which may be a pipe and cannot be rewound."""
     sample, size = [], 0
     for line in islice(file, _SAMPLE_LINES):
@@ -136,7 +136,8 @@ def _layout(sample: list[str], path: Path, reading: Reading) -> Layout:
     return layout_of(sample, reading, str(path), cut=cut)
 
 
-def _read_text(file: TextIO, path: Path, reading: Reading) -> Raw:
+def read_text(file: Iterator[str], path: Path, reading: Reading) -> Raw:
+    """Read the lines of a text, all columns of it; a spreadsheet is read as such lines, too."""
     sample = _sample(file)
     layout = _layout(sample, path, reading)
     rows = Rows(chain(sample[layout.first - 1 :], file), layout, path)

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.curator.tables.arrow import read_frame, read_parquet
+from thinveil.curator.tables.arrow import read_frame
 from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.delimited import read_delimited
 from thinveil.curator.tables.inferring import doubts, infer
+from thinveil.curator.tables.kinds.registry import kind_of_file
 from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import (
     NO_REMARKS,
@@ -35,31 +36,14 @@ _PROBLEMS: Final[Mapping[type[OSError], str]] = {
     IsADirectoryError: "this is a directory: give the path of a file",
     PermissionError: "no permission to read this file: check its owner",
 }
-_SHEET: Final = "a spreadsheet"
-_SHEETS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # how spreadsheets begin
-_OTHERS: Final[Mapping[str, str]] = {
-    ".xlsx": _SHEET,
-    ".xlsm": _SHEET,
-    ".xls": _SHEET,
-    ".ods": _SHEET,
-    ".pkl": "a pickle, which is a program and not opened here",
-    ".pickle": "a pickle, which is a program and not opened here",
-    ".dta": "a file of Stata",
-    ".sav": "a file of SPSS",
-    ".sas7bdat": "a file of SAS",
-    ".rds": "a file of R",
-    ".rdata": "a file of R",
-}
-"""What is often given and not read, by the ending of its name."""
-_SAVED: Final = "save the table as CSV or Parquet where it was made, and give that"
 
 
 def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
     """Read a table.
 
     Args:
-        source: The path of a CSV or Parquet file (.parquet, .pq), or a data frame: pandas,
-            Polars, pyarrow, or any other object that speaks Arrow.
+        source: The path of a file (text, Parquet, Arrow, a spreadsheet, Stata, SPSS, SAS), or a
+            data frame: pandas, Polars, pyarrow, or any other object that speaks Arrow.
         schema: What is public about the columns; where it is None, kinds, steps and
             categories are inferred, and the bounds of numbers are taken as not public.
         **how: How it is read, the fields of `Reading`: `separator`, `missing`, `drop` and more.
@@ -69,7 +53,7 @@ def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
     Raises:
         DataError: The table cannot be read or does not fit the schema.
         UsageError: An option makes no sense.
-        MissingExtra: The source needs pyarrow, and it is not installed.
+        MissingExtra: The source needs a library that is not installed.
     """
     return load_as(source, schema, reading_of(how))
 
@@ -103,24 +87,11 @@ def read_columns(source: object, reading: Reading) -> Raw:
         raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
     path = Path(name)
     try:
-        start = first_bytes(path)
-        if path.suffix.lower() in (".parquet", ".pq") or start == b"PAR1":
-            return read_parquet(path, reading)
-        other = _OTHERS.get(path.suffix.lower())
-        if other and (other != _SHEET or start in _SHEETS):  # some programs call texts .xls
-            raise DataError(f"{path}: this is {other}: {_SAVED}")
-        return read_delimited(path, reading)
+        kind = kind_of_file(path)
+        return read_delimited(path, reading) if kind is None else kind.read(path, reading)
     except OSError as error:
         what = _PROBLEMS.get(type(error), f"cannot be read ({error.strerror})")
         raise DataError(f"{path}: {what}") from None
-
-
-def first_bytes(path: Path) -> bytes:
-    """Return the four bytes that tell many kinds of files; nothing for a pipe."""
-    if not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(4)
 
 
 def code(
