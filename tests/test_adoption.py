@@ -109,7 +109,7 @@ def test_few_names_are_doubted_too(names: int, records: int, doubted: bool) -> N
     texts = [chr(ord("a") + place % names) * 3 for place in range(records)]
     Path("t.csv").write_text("\n".join(["name", *texts]))
     data = thinveil.load("t.csv")
-    found = doubts(data.schema, data.records)
+    found = doubts(data.schema, data.records).doubts
     assert [each.startswith(f"the column 'name' has {names} different") for each in found] == (
         [True] if doubted else []
     )

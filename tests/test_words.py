@@ -12,6 +12,7 @@ from thinveil.commands.common import _meant
 from thinveil.commands.grouped import HEADINGS, heading_of
 from thinveil.commands.main import _COMMANDS, _loaded, run
 from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.reading import NO_REMARKS
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.verdicts.phrases import spelled
 
@@ -29,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_made_up_people_raise_no_doubt_of_their_own(records: int, here: Path):
     assert run(["people", "--records", str(records), "--output", "people.csv"]) == 0
     data = thinveil.load("people.csv")
-    assert doubts(data.schema, data.records) == []
+    assert doubts(data.schema, data.records) == NO_REMARKS
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_the_same_texts_in_another_column_are_doubted(here: Path):
     text = (here / "people.csv").read_text().replace("postcode", "patient", 1)
     (here / "others.csv").write_text(text)
     data = thinveil.load("others.csv")
-    assert [each.split("'")[1] for each in doubts(data.schema, data.records)] == ["patient"]
+    assert [each.split("'")[1] for each in doubts(data.schema, data.records).doubts] == ["patient"]
 
 
 def test_the_same_people_are_written_again_without_complaint(here: Path, capsys):

@@ -138,12 +138,12 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             own = filter(lambda name: name not in _BESIDE_RESUME, ctx.params)
             _refuse(ctx, own, "a resumed run brings its own options")
             origin = _recorded_origin(Path(given["resume"]), source)
-            held = _open(stack, {**origin, "patience": given["patience"]}, notices)
+            held = _open(stack, {**origin, "patience": given["patience"]}, notices, console)
             how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
         else:
             origin = _origin(source, given)
             here = {"table": source, "patience": given["patience"]}
-            held = _open(stack, {**origin, **here}, notices)
+            held = _open(stack, {**origin, **here}, notices, console)
             if isinstance(held, Target):
                 _refuse(ctx, _ITS_OWN, "what is attacked brings its own")
             how = {"transcript": given["transcript"]}
@@ -209,9 +209,9 @@ def _recorded_origin(path: Path, source: str | None) -> dict[str, Any]:
     return {**origin} if source is None else {**origin, "table": source}
 
 
-def _open(stack: ExitStack, origin: Mapping[str, Any], notices: Console) -> Held | Target:
+def _open(stack: ExitStack, origin: Mapping[str, Any], *consoles: Console) -> Held | Target:
     """Open a table or a target, and close it in the end."""
-    held = open_table(origin, notices)
+    held = open_table(origin, *consoles)
     if (close := getattr(held, "close", None)) is not None:
         stack.callback(close)
     return held

@@ -202,24 +202,33 @@ place_options = _added(
 """Adds the options that say where in a database a table is, and what counts a file."""
 
 
-def open_table(origin: Mapping[str, Any], notices: Console) -> Held | Target:
-    """Open a table or a target as the options say; without one, the embedded people."""
+def open_table(
+    origin: Mapping[str, Any], notices: Console, verdicts: Console | None = None
+) -> Held | Target:
+    """Open a table or a target as the options say; without one, the embedded people.
+
+    What was assumed is said at once, but not where the verdict will say it on the same screen:
+    there, only what may be worth stopping for is.
+    """
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
     engine, patience = origin.get("engine") or "auto", origin.get("patience")
     where = (origin.get("table"), schema, origin.get("inside"), engine, patience)
     with busy(notices, "opening the table"):
         held = opened(*where, **reading(origin))
     remarks = getattr(held, "remarks", NO_REMARKS)
-    for each in (*remarks.assumed, *remarks.doubts):
+    again = verdicts is not None and verdicts.is_interactive and notices.is_interactive
+    for each in remarks.doubts if again else remarks.all():
         note(notices, each)
     return held
 
 
-def load_table(origin: Mapping[str, Any], notices: Console) -> Dataset:
+def load_table(
+    origin: Mapping[str, Any], notices: Console, verdicts: Console | None = None
+) -> Dataset:
     """Read a table into memory as the options say; without one, return the embedded people."""
     if kind_of(origin.get("table"), "memory") not in ("people", "file"):
         raise UsageError("this command works in memory: give a file, or export a sample to one")
-    held = open_table({**origin, "engine": "memory"}, notices)
+    held = open_table({**origin, "engine": "memory"}, notices, verdicts)
     assert isinstance(held, Dataset)
     return held
 

@@ -118,7 +118,7 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     )
     told = {name: given[name] for name in same}
     shared = Settings(mechanisms=mechanisms, linking=given["link"], **told)
-    whole = load_table({"table": table, **given}, notices)
+    whole = load_table({"table": table, **given}, notices, console)
     refuse_left_out("--link", given["link"], whole.schema.names, given)
     data = sampled(whole, given["sample"] or whole.records, shared.seed)
     if data is not whole:

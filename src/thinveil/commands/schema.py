@@ -45,7 +45,7 @@ def _draft(origin: Mapping[str, Any], notices: Console) -> Schema:
         if origin["inside"]:
             raise UsageError("--table: only a database has tables by name")
         schema, remarks = drafted(origin["table"], Reading.of(origin))
-        for each in (*remarks.assumed, *remarks.doubts):
+        for each in remarks.all():
             note(notices, each)
         return schema
     if kind != "database":

@@ -120,10 +120,16 @@ class Grid:
             if self.lower <= -LIMIT or self.upper >= LIMIT:
                 yield "bounds beyond 2^62 steps; use a coarser step"
         if self.format and self.kind in KINDS:
-            try:
-                format_of(self.kind, self.format)
-            except ValueError as error:
-                yield f"the format cannot be used: {error}"
+            yield from self._faults_of_format()
+
+    def _faults_of_format(self) -> Iterator[str]:
+        try:
+            form = format_of(self.kind, self.format)
+        except ValueError as error:
+            yield f"the format cannot be used: {error}"
+        else:
+            if form.limited and (self.kind == "double" or self.rounded):
+                yield "limits such as <5 need kind decimal, and values that are not rounded"
 
     @property
     def size(self) -> int | None:

@@ -170,6 +170,8 @@ class Record(Plain):
     bits_of_all: Harmless[float | None] = None
     columns_known: Harmless[tuple[str, ...]] = ()
     columns_begun: Harmless[tuple[str, ...]] = ()
+    read_as: Harmless[tuple[str, ...]] = ()
+    numbers_public: Harmless[tuple[str, ...]] = ()
 
     @property
     def answers_a_question(self) -> float:

@@ -170,7 +170,7 @@ def _opened(
     codes = session.keep(code_table(session, plain, fields, schema, reading, texts))
     records = _checked(session, codes, schema, where)
     if assumed is not None:
-        remarks = remarks.and_also(assumed, doubts(schema, records))
+        remarks = Remarks(assumed).and_also(doubts(schema, records))
     return DatabaseTable(schema, records, remarks, session, codes, where)
 
 

@@ -42,8 +42,8 @@ def drafted(source: object, reading: Reading) -> tuple[Schema, Remarks]:
             attribute = with_roomy_bounds(attribute, encode(column, attribute, reading))
         attributes.append(attribute)
     schema = Schema(tuple(attributes))
-    assumed = (*raw.assumed, *inferred.assumed)
-    return schema, Remarks(assumed, tuple(doubts(schema, len(raw.columns[0].index))))
+    remarks = Remarks((*raw.assumed, *inferred.assumed))
+    return schema, remarks.and_also(doubts(schema, len(raw.columns[0].index)))
 
 
 def draft_of_database(table: DatabaseTable) -> Schema:

@@ -64,7 +64,8 @@ def load_as(source: object, schema: Schema | None, reading: Reading) -> Dataset:
     remarks = Remarks(raw.assumed)
     if schema is None:
         schema, assumed = infer(raw.columns, reading)
-        remarks = remarks.and_also(assumed, doubts(schema, len(raw.columns[0].index)))
+        records = len(raw.columns[0].index)
+        remarks = remarks.and_also(Remarks(assumed)).and_also(doubts(schema, records))
     elif reading.steps:
         schema = on_steps(schema, reading.steps)
     return code(raw.columns, reading.described(schema), reading, remarks)

@@ -17,7 +17,7 @@ import numpy as np
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.curator.tables.invented import invented
 from thinveil.curator.tables.number_grids import Chosen, grid_of_numbers
-from thinveil.curator.tables.reading import Reading, leaving_out
+from thinveil.curator.tables.reading import Reading, Remarks, leaving_out
 from thinveil.curator.tables.recognising import Recognised, looks_like_a_value, recognised
 from thinveil.errors import DataError
 from thinveil.language.formats import Numeral
@@ -215,25 +215,26 @@ def _time(column: Column) -> Chosen | None:
     return Chosen(time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps))
 
 
-def doubts(schema: Schema, records: int) -> list[str]:
+def doubts(schema: Schema, records: int) -> Remarks:
     """Say where an inferred schema makes more public than its owner may have meant.
 
     A column of many different texts becomes a public list of categories, as long as a quarter of
     the records or longer: names of people, say. A column of numbers or dates that is not
     recognised as one is doubted however short its list. Those of the made-up people are public.
     """
-    found = []
+    found, numeric = [], []
     for attribute in schema:
         if not isinstance(attribute, Categories) or invented(attribute):
             continue
         listed = len(attribute.values)
-        numbers = numbers_listed(attribute)
-        if numbers:
+        numbers = sum(map(looks_like_a_value, attribute.values))
+        if numbers and 2 * numbers >= listed:
+            numeric.append(attribute.name)
             found.append(
                 f"the column {attribute.name!r} became a public list of {many(listed, 'text')}, "
                 f"of which {numbers:,} {_looks(numbers)}: the attacker is handed it. If these are "
-                "values, correct the others, say which text means missing (--missing TEXT), or "
-                "give a format in a schema file."
+                "values, correct the others, say which text means missing (--missing TEXT), give "
+                f"a format in a schema file, or leave it out ({leaving_out(attribute.name)})."
             )
         elif listed >= max(FEW, records / 4):
             found.append(
@@ -241,16 +242,8 @@ def doubts(schema: Schema, records: int) -> list[str]:
                 "records, and their list counts as public. If it is not public, leave it out "
                 f"({leaving_out(attribute.name)})."
             )
-    return found
+    return Remarks(doubts=tuple(found), numbers=tuple(numeric))
 
 
 def _looks(count: int) -> str:
     return "looks like a number or a date" if count == 1 else "look like numbers or dates"
-
-
-def numbers_listed(attribute: Attribute) -> int:
-    """Count the texts in a public list that look like numbers or dates, if half of them do."""
-    if not isinstance(attribute, Categories) or invented(attribute):
-        return 0
-    numbers = sum(map(looks_like_a_value, attribute.values))
-    return numbers if 2 * numbers >= len(attribute.values) else 0

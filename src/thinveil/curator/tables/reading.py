@@ -11,7 +11,7 @@ import csv
 import io
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from thinveil.errors import DataError, UsageError
@@ -226,15 +226,22 @@ class Remarks:
     """What was assumed when a table was read, and what became public that may not be.
 
     `assumed` has a sentence for each assumption, with the option that overrides it; `doubts` one
-    for each column whose public description may tell more than its owner meant.
+    for each column whose public description may tell more than its owner meant. `numbers` are the
+    columns among those that hold numbers or dates, to all appearance.
     """
 
     assumed: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
-    def and_also(self, assumed: Iterable[str] = (), doubts: Iterable[str] = ()) -> Remarks:
+    def and_also(self, more: Remarks) -> Remarks:
         """Return these remarks and some more."""
-        return Remarks((*self.assumed, *assumed), (*self.doubts, *doubts))
+        pairs = zip(astuple(self), astuple(more), strict=True)
+        return Remarks(*((*mine, *others) for mine, others in pairs))
+
+    def all(self) -> tuple[str, ...]:
+        """Return all sentences, doubts last."""
+        return (*self.assumed, *self.doubts)
 
 
 NO_REMARKS: Final = Remarks()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
@@ -31,6 +31,8 @@ class Pattern:
     Days, months and hours of one digit may lack their zero. Decimals may follow the seconds.
     Months are named in English, short or whole. Without a day, the first of the month is meant.
     """
+
+    limited: ClassVar = False
 
     text: str
     kind: Literal["date", "datetime", "time"]

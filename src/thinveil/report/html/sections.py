@@ -145,7 +145,10 @@ def assumptions(view: View) -> Html:
         people = many(view.result.people, "person", "people")
         more = f"Beyond this, of {people} the attacker knew: {names}."
     doubts = [Named(line) for line in view.run.doubts]
+    read_as = [Named(line) for line in view.run.read_as]
     return joined(
+        paragraph("What was assumed when the table was read:") if read_as else "",
+        bullets(read_as, class_="read"),
         paragraph("What the attacker was assumed to know before the first question:"),
         bullets(known, class_="known"),
         paragraph(more) if more else "",

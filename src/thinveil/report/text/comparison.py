@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.report.charts.risk import SHARES
+from thinveil.report.text.remarks import how_it_was_read
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
 from thinveil.verdicts.comparing.risk import Known, Risk
@@ -29,6 +30,7 @@ HEADINGS: Final = {
 
 def show_comparison(console: Console, compared: Comparison) -> None:
     """Print all mechanisms against all attacks, and last the sentence to remember."""
+    how_it_was_read(console, compared.read_as, compared.doubts)
     console.print(Text("What the attacker was assumed to know", style="bold"))
     for line in compared.assumed_public():
         console.print(Text(f"  {line}"))

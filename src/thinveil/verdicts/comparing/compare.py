@@ -95,6 +95,9 @@ def compare(
             each.describe() if isinstance(each, AttributeTrial) else each for each in trials
         ),
         interrupted=interrupted,
+        read_as=data.remarks.assumed,
+        doubts=data.remarks.doubts,
+        numbers_public=data.remarks.numbers,
     )
 
 

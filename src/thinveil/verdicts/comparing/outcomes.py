@@ -179,7 +179,8 @@ class Comparison(Plain):
 
     `settings` is what all runs share, `columns` what is public about each column, `drawn` how the
     trials of membership and attribute inference were made, and `sampled_from` the size of the
-    table that the records were drawn from, if they were.
+    table that the records were drawn from, if they were. `read_as`, `doubts` and `numbers_public`
+    are what was assumed when the table was read, as in a record.
     """
 
     DERIVED: ClassVar = (
@@ -196,6 +197,9 @@ class Comparison(Plain):
     sampled_from: int | None = None
     risk: Risk | None = None
     provenance: Any = None
+    read_as: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    numbers_public: tuple[str, ...] = ()
     format: int = FORMAT
 
     @property
