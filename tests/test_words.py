@@ -175,7 +175,7 @@ def test_a_claimed_loss_is_written_in_one_way(here: Path):
     told = picture(trial)
     claimed = spelled(trial.epsilon_claimed or 0)
     assert len(claimed) > 9, "a figure that rounding would shorten"
-    assert claimed in told.table.rows[2][1]
+    assert claimed in str(told.table.rows[2][1])
     assert claimed in told.panels[1].label
 
 
