@@ -38,13 +38,9 @@ def test_made_up_people_raise_no_doubt_of_their_own(records: int, here: Path):
     [
         "audit --attack count --known age=40", "audit people.csv", "schema people.csv",
         "compare people.csv --mechanism idp --people 2",
-        "audit people.csv --attack membership --known age=40 --engine duckdb",
     ],
 )  # fmt: skip
 def test_commands_on_made_up_people_note_nothing(line: str, here: Path, capsys):
-    if "duckdb" in line:
-        pytest.importorskip("duckdb")
-        pytest.importorskip("ibis")
     assert run(["people", "--records", "60", "--output", "people.csv"]) == 0
     capsys.readouterr()
     assert run(line.split()) == 0
@@ -184,3 +180,43 @@ def test_numbers_of_canaries_are_no_secret_of_a_report(here: Path):
     verdict.report("r.html")
     page = (here / "r.html").read_text("utf-8")
     assert "canary-values 1000000000000" in re.sub(r"<[^>]+>", "", page)
+
+
+# -- one of them ---------------------------------------------------------------------------
+
+PLURAL = re.compile(
+    r"(?<![\d.,])1 (?:different |possible |known )?(?:answers|records|values|rounds|columns|people"
+    r"|bits|bytes|fields|texts|trials|runs|rows|attributes|queries|guesses|batches)\b"
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "audit one.csv --mechanism unprotected", "audit one.csv --mechanism bdp",
+        "audit one.csv --mechanism dp-laplace --most-repeats 1", "audit two.csv --max-queries 1",
+        "audit two.csv --attack column --column job", "compare one.csv --mechanism unprotected",
+        "audit two.csv --attack attribute --known job=nurse", "schema one.csv",
+        "audit two.csv --epsilon 1 --split equal --answers 1", "audit one.csv",
+    ],
+)  # fmt: skip
+def test_one_is_never_written_with_a_plural(line: str, here: Path, capsys):
+    (here / "one.csv").write_text("job,age\nnurse,40\n")
+    (here / "two.csv").write_text("job,age\nnurse,40\nnurse,41\n")
+    report = "--trials 0 --no-comparison --report r.html" if line.startswith("audit") else ""
+    run([*line.split(), *report.split()])
+    told = capsys.readouterr()
+    said = re.sub(r"[│┃]", " ", told.out + told.err)
+    said = re.sub(r"answers asked for|questions, rounds", "\n", said)  # what begins a line
+    if (page := here / "r.html").exists():
+        text = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text("utf-8"), flags=re.S)
+        said += re.sub(r"<[^>]+>", " ", text)
+    assert PLURAL.findall(" ".join(said.split())) == []
+
+
+def test_one_record_is_told_to_take_a_larger_table(here: Path, capsys):
+    (here / "one.csv").write_text("job\nnurse\n")
+    assert run(["audit", "one.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "a larger table" in said
+    assert "smaller k" not in said

@@ -32,6 +32,7 @@ from thinveil.errors import (
     Undecided,
 )
 from thinveil.language.queries import About, Answers, QueryBatch
+from thinveil.language.texts import many
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -307,7 +308,7 @@ class _Carrier:
         """Bring a target in this process to where the transcript ends; the replay was free."""
         recorded, self._recorded = self._recorded, []
         if recorded and isinstance(self._target, Restorable):
-            free = PostProcessing(f"replay of {self.meter.replayed} batches")
+            free = PostProcessing(f"replay of {many(self.meter.replayed, 'batch', 'batches')}")
             self._target.restore(self.meter.drawn, [*recorded, free])
 
 

@@ -14,6 +14,7 @@ from thinveil.language.claims import Claim
 from thinveil.language.contracts import Target as Target
 from thinveil.language.policies import NO_POLICIES
 from thinveil.language.queries import Answers, Floats, QueryBatch
+from thinveil.language.texts import many
 
 WROTE: Final = ". It wrote into its questions, which can only be read: let it copy them first"
 """What is added where a target failed because it changed what it was asked."""
@@ -72,7 +73,9 @@ def checked(answer: object, batch: QueryBatch, claim: Claim) -> Answers:
     values = _numbers(answer.values if isinstance(answer, Answers) else answer)
     wanted, each = batch.queries, batch.repeats
     if values.size != wanted:
-        raise TargetError(f"the target gave {values.size} answers where {wanted} were asked for")
+        raise TargetError(
+            f"the target gave {many(values.size, 'answer')} where {wanted} were asked for"
+        )
     rows = (batch.questions, each) if isinstance(each, int) else None
     if values.ndim > 1 and values.shape != rows:
         raise TargetError(

@@ -9,6 +9,7 @@ from thinveil.language.claims import Claim
 from thinveil.language.extents import Extent
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.schema import Schema
+from thinveil.language.texts import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class PublicFacts:
         if self.records < 2 * reach:
             group = f"the group size is k = {reach}: below 2k"
             if self.claim.k != reach:
-                group = f"noise reaches {reach} records far: below twice that"
+                group = f"noise reaches {many(reach, 'record')} far: below twice that"
             raise UsageError(
                 f"the number of records is {self.records} and {group} = {2 * reach} records "
                 "several tables look alike in every answer, so no attack can be exact. Use "

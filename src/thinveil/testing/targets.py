@@ -12,6 +12,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.laws.additive import rounded
 from thinveil.language.queries import Answers, Floats, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING
+from thinveil.language.texts import many
 from thinveil.testing.laws import ensure
 
 
@@ -56,8 +57,8 @@ def _answers(target: Target, batch: QueryBatch, epsilon: float, number: int) -> 
     values = np.asarray(given.values if isinstance(given, Answers) else given, np.float64)
     ensure(
         values.shape == (batch.queries,),
-        f"the target gave {values.size} answers where {batch.queries} were asked for: one for "
-        "each repeat of each question, next to each other",
+        f"the target gave {many(values.size, 'answer')} where {batch.queries} were asked for: one "
+        "for each repeat of each question, next to each other",
     )
     ensure(claim.may_answer(values), "the target answered with something that is no number")
     said, kind = values[~np.isnan(values)], "0 or 1" if claim.post == "binary" else "whole numbers"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -56,6 +57,20 @@ def mean(number: float) -> str:
 def loss(epsilon: float | None) -> str:
     """Write a privacy loss: everywhere in the same way, so that one is known again."""
     return "none claimed" if epsilon is None else spelled(epsilon)
+
+
+def out_of(right: float | str, of: int, unit: str) -> str:
+    """Write how many of how many there are; of one, the noun is in the singular.
+
+    >>> out_of(3, 2000, "records"), out_of(1, 1, "different records"), out_of(0, 1, "people")
+    ('3 of 2,000 records', '1 of 1 different record', '0 of 1 person')
+    """
+    noun = re.sub(r"^(different )?(record|value)s\b|^people\b", _single, unit) if of == 1 else unit
+    return f"{right if isinstance(right, str) else format(right, ',')} of {of:,} {noun}"
+
+
+def _single(found: re.Match[str]) -> str:
+    return "person" if found[0] == "people" else found[0][:-1]
 
 
 def amount(number: float | None) -> str:

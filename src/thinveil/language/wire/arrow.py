@@ -31,6 +31,7 @@ import numpy.typing as npt
 from thinveil.errors import FieldError, MissingExtra, TooLarge
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LIMIT, Schema
+from thinveil.language.texts import many
 from thinveil.language.wire.json import MOST_EPSILON, Asked, Limits, Reply, check_size, few, narrow
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
@@ -125,7 +126,7 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
     if repeats is None or np.min(repeats) < 1:
         raise FieldError("repeats", "must be at least 1")
     if np.max(repeats) > limits.answers:
-        raise TooLarge(f"a batch may have at most {limits.answers} answers: split it")
+        raise TooLarge(f"a batch may have at most {many(limits.answers, 'answer')}: split it")
     answers = int(np.sum(repeats)) * (1 if isinstance(repeats, np.ndarray) else questions)
     check_size(answers, boxes, 0, limits)
     epsilon = _one_or_each(_losses(record), questions, "epsilon")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from thinveil.errors import UsageError
+from thinveil.language.texts import many
 from thinveil.paper.theory.losses import NOTHING, Bound, Loss, bound
 from thinveil.paper.theory.mechanisms import Mechanism
 from thinveil.paper.theory.worlds import Data, Pair, World, check_group
@@ -62,7 +63,7 @@ def original_losses(mechanism: Mechanism, world: World, data: Data, k: int) -> t
     """
     check_group(k)
     if k > world.size:
-        raise UsageError(f"a group of {k} does not fit into {world.size} records")
+        raise UsageError(f"a group of {k} does not fit into {many(world.size, 'record')}")
     return tuple(
         worst_loss(mechanism, _both_ways(world, data, changed)) for changed in range(1, k + 1)
     )

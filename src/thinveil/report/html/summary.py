@@ -8,9 +8,10 @@ from thinveil.report.html.markup import Html, paragraph, tag
 from thinveil.report.html.masking import View, for_readers
 from thinveil.verdicts import sentences
 from thinveil.verdicts.judging.accuracy import Accuracy
+from thinveil.verdicts.judging.intervals import Share
 from thinveil.verdicts.judging.scoring import Score
 from thinveil.verdicts.membership import Trial
-from thinveil.verdicts.phrases import amount, loss, many, percent, upper
+from thinveil.verdicts.phrases import amount, loss, many, out_of, percent, upper
 from thinveil.verdicts.sentences import GUESSES_MASKED, PRECISE, YES_OR_NO
 
 UNSCORED: Final = "the true table was not at hand"
@@ -113,8 +114,7 @@ def _known(view: View, precise: str) -> Figure:
     records = f"{many(run.records_rebuilt or 0, 'record')} rebuilt"
     baseline = ""
     if judged is not None:
-        of = f"{judged.whole.right:,} of {judged.whole.of:,} {sentences.unit_of(run, 'records')}"
-        records = f"{of} are right{precise}"
+        records = f"{_right(judged.whole, sentences.unit_of(run, 'records'))}{precise}"
         guess, told = percent(judged.whole.nothing_share), percent(judged.whole.marginals_share)
         baseline = f"Of records, asking nothing: {guess}; knowing every histogram: {told}"
     besides = sentences.known_besides(run)
@@ -160,14 +160,14 @@ def of_one(view: View, found: Accuracy) -> Html:
 def _judged(view: View, found: Accuracy, precise: str) -> Figure:
     """Return the share that is right; of one person only whether it is."""
     run, whole = view.run, found.whole
-    of = f"{whole.right:,} of {whole.of:,} {sentences.unit_of(run, 'records')}"
+    right = _right(whole, sentences.unit_of(run, "records"))
     hidden = GUESSES_MASKED if whole.nothing is None else ""
     if view.is_one:
         if view.unsettled:
             return Figure("nothing", UNSETTLED)
         if run.attack in YES_OR_NO:
             return Figure(judged_one(found), "beside a coin flip")
-        what = "about one count" if run.attack == "count" else f"{of} are right"
+        what = "about one count" if run.attack == "count" else right
         return Figure(judged_one(found), f"{what}{precise}", hidden)
     guess = (
         f"Asking nothing: {percent(whole.nothing_share)}; knowing every histogram: "
@@ -175,13 +175,19 @@ def _judged(view: View, found: Accuracy, precise: str) -> Figure:
     )
     if whole.others_share is not None:
         guess += f"; knowing all other records: {percent(whole.others_share)}"
-    return Figure(percent(whole.share), f"{of} are right{precise}", hidden or guess)
+    return Figure(percent(whole.share), f"{right}{precise}", hidden or guess)
+
+
+def _right(whole: Share, unit: str) -> str:
+    """Say how many of them are right."""
+    return f"{out_of(whole.right, whole.of, unit)} {'is' if whole.right == 1 else 'are'} right"
 
 
 def _counted(view: View, score: Score, precise: str) -> Figure:
     """Return the share by the score alone, as older files have it."""
     kind = "different records" if view.run.distinct_only else "records"
-    of = f"{score.recovered:,} of {score.records:,} {kind} are right{precise}"
+    verb = "is" if score.recovered == 1 else "are"
+    of = f"{out_of(score.recovered, score.records, kind)} {verb} right{precise}"
     guess = percent(score.guessed / max(score.records, 1))
     share = percent(score.recovered / max(score.records, 1))
     return Figure(share, of, f"Asking nothing: {guess}")

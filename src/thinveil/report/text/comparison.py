@@ -16,7 +16,7 @@ from thinveil.report.text.remarks import how_it_was_read
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
 from thinveil.verdicts.comparing.risk import Known, Risk
-from thinveil.verdicts.phrases import loss, many, mean, upper
+from thinveil.verdicts.phrases import loss, many, mean, out_of, upper
 
 _WIDE: Final = 112
 _TOTALS: Final = (1e-6, 0.1, 1.0, 3.16, 10.0, 100.0)  # of which is printed what they tell of one
@@ -69,7 +69,7 @@ def _table(compared: Comparison, width: int) -> Table:
     for task in TASKS:
         table.add_column(HEADINGS[task], justify="right", overflow="fold")
         one = usual.get(task)
-        guess = one and f"{mean(one.baseline)} of {one.of:,} {one.unit}\n0 answers{comma}loss 0"
+        guess = one and f"{out_of(mean(one.baseline), one.of, one.unit)}\n0 answers{comma}loss 0"
         nothing.append(Text(guess or ""))
         marginals.append(Text(f"{mean(one.marginals)} of {one.of:,}" if one else ""))
         known = None if one is None else one.others
