@@ -11,6 +11,7 @@ import importlib.util
 import re
 import shutil
 import tarfile
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,8 @@ class Table:
 
 def gather(package: str, folder: Path) -> list[Table]:
     """Put all data sets of a package into a folder, in every form that they have."""
+    # pandas warns of columns with numbers and texts
+    warnings.simplefilter("ignore")
     found: list[Table] = []
     shipped = dict(SHIPPED[package](folder / package / "shipped"))
     for name, path in shipped.items():
@@ -147,7 +150,7 @@ def _statsmodels(folder: Path) -> Iterator[tuple[str, Path]]:
     for path in sorted([*home.glob("*/*.csv"), *home.glob("*/*.dta")]):
         inside = path.parent.name
         if path.suffix == ".dta":
-            yield f"{inside}-stata", path
+            yield f"{inside}/{path.stem}-stata", path
         else:
             yield inside if path.stem in (inside, "data") else f"{inside}/{path.stem}", path
 
