@@ -15,8 +15,8 @@ def cells_of(header: str, *rows: str) -> Cells:
     return Cells(header.split(","), [list(column) for column in columns])
 
 
-def found_of(*rows, kinds="", names="a b", steps=(None, None), notes=()):
-    return Found(names.split(), steps, kinds.split() or ["integer"] * 2, rows, notes)
+def found_of(*rows, kinds="", names="a b", steps=(None, None), **said):
+    return Found(names.split(), steps, kinds.split() or ["integer"] * 2, rows, **said)
 
 
 FILE = cells_of("a,b", "1,5", "2,6", "2,7")
@@ -90,8 +90,9 @@ def test_numbers_in_a_public_list_are_noticed():
     file = cells_of("a,b", "1,x", "2,y", "none,3")
     rows = [("1", "x"), ("2", "y"), ("none", "3")]
     assert public_numbers(file, found_of(*rows, kinds="category category")) == ["a"]
-    noted = found_of(*rows, kinds="category category", notes=["the column 'a' is public"])
-    assert public_numbers(file, noted) == []
+    said = ["the column 'a' ..."]
+    for how, public in (({"notes": said}, ["a"]), ({"doubts": said}, [])):
+        assert public_numbers(file, found_of(*rows, kinds="category category", **how)) == public
 
 
 def test_files_are_read_by_their_layout(tmp_path):

@@ -44,7 +44,8 @@ class Found:
         steps: The step of each column that was rounded; None for other columns.
         kinds: The kind of each column.
         rows: The records.
-        notes: What was said about how the file was read.
+        notes: What was assumed about the file.
+        doubts: What was said about lists that count as public.
     """
 
     names: Sequence[str]
@@ -52,10 +53,12 @@ class Found:
     kinds: Sequence[str]
     rows: Sequence[Sequence[Any]]
     notes: Sequence[str] = ()
+    doubts: Sequence[str] = ()
 
-    def told(self, name: str) -> bool:
-        """Tell whether a note names a column."""
-        return any(repr(name) in note for note in self.notes)
+
+def told(name: str, sentences: Iterable[str]) -> bool:
+    """Tell whether a sentence names a column."""
+    return any(repr(name) in sentence for sentence in sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def compare(cells: Cells, found: Found) -> Level:
     others: list[Sequence[Hashable]] = []
     for place, spot in pairs(cells, found.names).items():
         name, kind = found.names[spot], found.kinds[spot]
-        readings = readings_of(kind, found.steps[spot], found.told(name))
+        readings = readings_of(kind, found.steps[spot], told(name, found.notes))
         fit = _fitting(cells.columns[place], columns[spot], readings)
         if fit is None:
             raise Differs(f"column {name!r} differs ({kind})")
@@ -285,6 +288,6 @@ def public_numbers(cells: Cells, found: Found) -> list[str]:
         found.names[spot]
         for place, spot in pairs(cells, found.names).items()
         if found.kinds[spot] == "category"
-        and not found.told(found.names[spot])
+        and not told(found.names[spot], found.doubts)
         and looks_like_numbers(cells.columns[place])
     ]

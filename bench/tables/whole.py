@@ -72,7 +72,7 @@ def one(table: Table, seconds: float = SECONDS) -> Outcome:
         public = public_numbers(cells, found)
     except Differs as error:
         return ended("wrong", str(error))
-    return replace(outcome, public=public, seconds=took, notes=len(found.notes))
+    return replace(outcome, public=public, seconds=took, notes=len(found.notes) + len(found.doubts))
 
 
 def reconstructed(path: Path) -> Found:
@@ -84,7 +84,8 @@ def reconstructed(path: Path) -> Found:
         [each.step if isinstance(each, Grid) and each.rounded else None for each in schema],
         [each.kind for each in schema],
         list(verdict.rows()),
-        [*verdict.remarks.assumed, *verdict.remarks.doubts],
+        verdict.remarks.assumed,
+        verdict.remarks.doubts,
     )
 
 
