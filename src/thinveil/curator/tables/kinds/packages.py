@@ -89,7 +89,7 @@ def check_open_document(path: Path) -> None:
 def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[bytes]:
     """Yield a part by chunks, to its true end: its own word for its size is not believed."""
     info = archive.getinfo(name)
-    info.file_size = MOST_UNPACKED + 1
+    info.file_size = MOST_UNPACKED + 2 * _CHUNK
     size = 0
     with archive.open(info) as part:
         while chunk := part.read(_CHUNK):

@@ -102,7 +102,9 @@ def kind_of_file(path: Path) -> Kind | None:
         members = frozenset()
     if why := refusal(ending, head, members):
         raise DataError(f"{path}: {why}")
-    return next((kind for kind in KINDS if kind.by_name and ending in kind.endings), None)
+    damaged = head.startswith(ZIP) and not members
+    named = (kind for kind in KINDS if ending in kind.endings and (kind.by_name or damaged))
+    return next(named, None)
 
 
 def first_bytes(path: Path) -> bytes:

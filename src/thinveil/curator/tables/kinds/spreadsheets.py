@@ -27,6 +27,8 @@ from thinveil.language.texts import many, nearest
 
 _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
 """What a locked workbook holds: Office encrypts the package as a whole."""
+_WIDE: Final = 3
+"""In a table with fewer columns, a cell alone may be the name of a column beside one without."""
 
 
 def read_excel(path: Path, reading: Reading) -> Raw:
@@ -117,14 +119,20 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _lines(rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Write rows as lines of CSV, as many as the sheet has; an empty row is an empty line."""
+    """Write rows as lines of CSV, as many as the sheet has; an empty row is an empty line.
+
+    Above the first row with several cells, a text alone is a title, and written as one field.
+    """
     line = io.StringIO()
     write = csv.writer(line, lineterminator="\n").writerow
+    begun = False
     for row in rows:
         texts = [text_of(cell) or "" for cell in row]
-        if any(texts):
-            write(texts)
-        yield line.getvalue() if any(texts) else "\n"
+        filled = [text for text in texts if text]
+        begun = begun or len(filled) > 1 or len(texts) < _WIDE
+        if filled:
+            write(texts if begun else filled)
+        yield line.getvalue() if filled else "\n"
         line.seek(0)
         line.truncate()
 

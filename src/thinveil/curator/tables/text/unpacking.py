@@ -43,7 +43,9 @@ _OLD: Final = ("cp1252", "latin-1")
 """What a text that is not UTF-8 is read as; the second has a character for every byte."""
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _HEAD: Final = 65_536
-_STRAY: Final = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, RuntimeError)
+_STRAY: Final = (
+    EOFError, OSError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+)  # fmt: skip
 """What unpackers raise on a damaged file; Arrow's own errors are among them."""
 
 
