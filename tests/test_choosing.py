@@ -139,6 +139,11 @@ def test_messages_that_speak_of_leaving_out_can_be_followed(capsys, tmp_path):
     assert "numbers beyond 10^400" in told
     assert followed(told) == KEY
     assert audited("far.csv", *followed(told))["exact"] is True
+    Path("twice.csv").write_text("age,a,a\n1,2,3\n4,5,6\n")
+    assert run(["audit", "twice.csv"]) == 0
+    told = capsys.readouterr().err
+    assert audited("twice.csv", *followed(told))["attributes"] == ["age", "a"]
+    capsys.readouterr()
     rows = "".join(f"{name}n,{number}\n" for number, name in enumerate("abcdefgh"))
     Path("names.csv").write_text("name,age\n" + rows)
     assert run(["audit", "names.csv"]) == 0

@@ -294,7 +294,7 @@ def _options(
 
 def _people(given: Mapping[str, Any], notices: Console) -> tuple[Mapping[str, str], ...]:
     """Read what is known about many people: a column for each attribute, a row a person."""
-    how = Beside.of(given)
+    how = Beside.of({**given, "header": None, "comment": None})  # those are the table's own
     raw = read_columns(given["people_file"], how)
     for each in raw.assumed:
         note(notices, f"--people: {each}")

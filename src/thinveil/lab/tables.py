@@ -37,7 +37,7 @@ _INCOMES_CODE: Final = (
     "[[5], [8], [15], [16], [17], [18]])"
 )
 _ENDING: Final = re.compile(r"[.]\w{1,9}", re.ASCII)
-_OPTION: Final = re.compile(r" \(--[^()]*\)$")
+_OPTION: Final = re.compile(r" \(--.*\)$")
 _PEOPLE: Final = re.compile(r"people-(\d{1,4})")
 
 

@@ -29,6 +29,8 @@ _GAPS: Final = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE", "-", ".", "?"}
 _YEARS: Final = range(1500, 2201)
 """Numbers that are often the names of columns, a year each."""
 _MOST_TITLES: Final = 50
+_MOST: Final = 0.75
+"""The share of rows that must be equally wide to make what stands above them a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ def _short(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Kind | None:
     named = all(name.strip() and not _DATUM.fullmatch(name.strip()) for name in names)
     if not named or len(firsts) < 2 or len(set(firsts)) < len(firsts):
         return None  # R's row names differ from each other
+    if len(names) == 1 and not counting(firsts) and not numeric(rows, 1):
+        return None  # one column of texts that hold a separator
     return "short" if says(rows[0], rows[1:]) in ("data", "unknown") else None
 
 
@@ -178,9 +182,13 @@ def _title(row: Row, below: Sequence[Row], width: int) -> bool:
         return False
     begins = next((at for at, each in enumerate(below) if len(each.fields) == width), len(below))
     table = [each.fields for each in below[begins:]]
-    if len(table) < 2 or any(len(each) != width for each in table):
+    agreeing = [each for each in table if len(each) == width]
+    if len(table) < 2 or len(agreeing) < _MOST * len(table):
         return False
-    return parted or width > 2 or any(numeric(table[1:], place) for place in range(width))
+    if parted or width > 2:
+        return True
+    numbers = any(numeric(agreeing[1:], place) for place in range(width))
+    return len(agreeing) == len(table) and numbers
 
 
 def _mixed(fields: Sequence[str], width: int) -> bool:

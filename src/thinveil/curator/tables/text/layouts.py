@@ -205,11 +205,13 @@ def _names_in_comment(sketch: _Sketch, fit: Fit) -> list[str] | None:
     last = sketch.above[-1]
     text = last.text.lstrip(MARK)
     found = fit.dialect.rows([Line(last.number, text.lstrip(" "))])
-    if len(found) != 1 or len(found[0].fields) != fit.width or not all(found[0].fields):
+    if len(found) != 1 or len(found[0].fields) != fit.width:
         return None
+    names = found[0].fields
+    names[0] = names[0] or MARK  # a number sign that stands alone is a name
     said = says(fit.rows[0].fields, _below(fit, Head("names", 0)))
     likely = not text.startswith(" ") or fit.width > 2  # a sentence may hold one comma
-    return found[0].fields if said == "data" or (said == "unknown" and likely) else None
+    return names if said == "data" or (said == "unknown" and likely) else None
 
 
 def _comments(lines: Sequence[Line]) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.reading import Reading, leaving_out
 
 _PANDAS: Final = re.compile(r"Unnamed: \d+(?:\.\d+|_level_\d+)?", re.ASCII)
 """What pandas calls a column without a name when it reads a file, and then writes as its name."""
@@ -61,8 +61,8 @@ def named(
         if each in seen:
             called[place] = _free(each, taken, start=2)
             assumed.append(
-                f"two columns have the name {each!r}, and the one at place {place + 1} is called "
-                f"{called[place]!r} (a name of its own in the header overrides it)"
+                f"two columns have the name {each!r}, and column {place + 1} is called "
+                f"{called[place]!r}; it can be left out ({leaving_out(str(called[place]))})"
             )
         seen.add(str(called[place]))
     return called, assumed
@@ -92,14 +92,17 @@ def _left_out(places: Sequence[int], why: str) -> str:
 
 
 def _named_now(places: Sequence[int], names: Sequence[str]) -> str:
+    leave = leaving_out(*names)
     if len(places) == 1:
         return (
-            f"column {places[0] + 1} has no name and is called {names[0]!r} (--drop leaves it out)"
+            f"column {places[0] + 1} has no name and is called {names[0]!r}; it can be left out "
+            f"({leave})"
         )
-    listed = names if len(names) <= 5 else [*names[:4], f".. {names[-1]}"]
+    to = " and " if len(names) == 2 else " to "
+    called = f"{names[0]!r}{to}{names[-1]!r}"
     return (
-        f"columns {_places(places)} have no name and are called {', '.join(listed)} (--drop leaves "
-        "them out)"
+        f"columns {_places(places)} have no name and are called {called}; they can be left out "
+        f"({leave})"
     )
 
 
