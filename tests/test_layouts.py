@@ -398,7 +398,9 @@ def packed(content: bytes, suffix: str) -> bytes:
         pyarrow = pytest.importorskip("pyarrow")
         compressed: bytes = pyarrow.compress(content, codec="zstd", asbytes=True)
         return compressed
-    return {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[suffix](content)
+    compress: dict[str, Callable[[bytes], bytes]]
+    compress = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    return compress[suffix](content)
 
 
 def test_archives_of_several_files(table: Write) -> None:
@@ -475,12 +477,10 @@ def written(draw: st.DrawFn) -> tuple[str, str, list[str], list[list[str]]]:
     names = draw(st.lists(ODD, min_size=width, max_size=width, unique=True))
     rows = draw(st.lists(st.lists(FIELD, min_size=width, max_size=width), min_size=1, max_size=6))
     separator = draw(st.sampled_from(",;\t|"))
-    quoting = csv.QUOTE_ALL if draw(st.booleans()) else csv.QUOTE_MINIMAL
     text = io.StringIO()
     end = draw(st.sampled_from(["\n", "\r\n"]))
-    csv.writer(text, delimiter=separator, quoting=quoting, lineterminator=end).writerows(
-        [names, *rows]
-    )
+    dialect = csv.unix_dialect if draw(st.booleans()) else csv.excel  # the first quotes all
+    csv.writer(text, dialect, delimiter=separator, lineterminator=end).writerows([names, *rows])
     return text.getvalue(), separator, names, rows
 
 
