@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import shlex
 import threading
 import zipfile
 from collections.abc import Callable
@@ -18,11 +19,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from thinveil.commands.main import run
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load, read_columns
 from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.text.unpacking import likely_encodings
 from thinveil.errors import DataError, MissingExtra
+from thinveil.lab.tables import from_file
 
 Write = Callable[..., Path]
 
@@ -542,3 +545,95 @@ def test_what_stands_around_a_table_changes_nothing(
     path = tmp_path_factory.mktemp("laid") / "a.csv"
     path.write_bytes(content)
     assert cells(path) == (names, [tuple(row) for row in rows])
+
+
+# Where else files are read ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",a\n0,x\n1,y\n",
+        ",a\n2,x\n1,y\n",
+        ",Unnamed: 0,a\n0,1,x\n1,2,y\n",
+        "a,b,\n1,x,\n2,y,\n",
+        "a,b\n1,x,\n2,y,\n",
+        "a,b\nAnn,1,x\nBob,2,y\n",
+        "sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
+        "# made by us\n\na,b\n1,x\n2,y\n",
+        "# a,b,c\n1,x,2\n2,y,3\n",
+        "A title\n\na,b,c\n1,x,y\n2,y,z\n",
+        "1,x\n2,y\n",
+        '"a",b\n1,x\n2,"y\nz"\n',
+        'A "good" title\n"a",b,c\n1,x,5\n2,"y\nz",6\n',
+        "a,a\n1,x\n2,y\n",
+        "a b\n1 x\n2 y\n",
+    ],
+)
+def test_duckdb_reads_the_same(table: Write, text: str) -> None:
+    pytest.importorskip("ibis")
+    pytest.importorskip("duckdb")
+    from thinveil.curator.database.table import open_database
+
+    for content in (text.encode(), gzip.compress(text.encode()), text.encode("utf-16")):
+        path = table(content)
+        expected = load(path)
+        with open_database(str(path)) as found:
+            assert (found.schema, found.remarks) == (expected.schema, expected.remarks)
+            assert sorted(map(repr, found.to_dataset().rows())) == sorted(
+                map(repr, expected.rows())
+            )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,x\n# note\n2,y\n",
+        b"a  b\n1  2\n10 3\n",
+        "a,b\n1,é\n2,x\n".encode("cp1252"),
+        "a,b\n1,é\n2,x\n".encode("utf-16-be"),
+        bz2.compress(b"a,b\n1,x\n2,y\n"),
+        b'# 5" and more\na,b\n1,x\n2,y\n',
+        b'"a\nb",c\n1,x\n2,y\n',
+    ],
+)
+def test_what_duckdb_does_not_read_the_same_is_refused(table: Write, content: bytes) -> None:
+    pytest.importorskip("ibis")
+    pytest.importorskip("duckdb")
+    from thinveil.curator.database.table import open_database
+
+    path = table(content)
+    assert load(path).records == 2
+    with pytest.raises(DataError, match=r"read it into memory \(--engine memory\)"):
+        open_database(str(path))
+
+
+def test_the_lab_says_what_it_assumed() -> None:
+    shown = from_file(b",a\n0,5\n1,6\n", "mine.csv")
+    assert shown.data.schema.names == ("a",)
+    assert shown.note == "Column 1 has no name and counts the rows, so it is left out."
+
+
+def test_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "Our people\n;age;pay\n0;30;5\n1;40;6\n2;50;7\n"
+    Path("t.csv").write_bytes(gzip.compress(text.encode("cp1252")))
+    Path("who.csv").write_text(";age\n0;40\n1;50\n")
+    how = ["--keep-unnamed", "--header", "2", "--separator", ";", "--comment", ""]
+    assert run(["schema", "t.csv", "--output", "t.toml", *how]) == 0
+    line = capsys.readouterr().err.rpartition("Edit it, then: thinveil ")[2]
+    told = shlex.split(line)
+    assert set(how) <= set(told)
+    assert 'name = "column 1"' in Path("t.toml").read_text()
+    people = ["--attack", "attribute", "--people", "who.csv", "--column", "pay"]
+    assert run([*told, *people]) == 0
+    notes = " ".join(capsys.readouterr().err.split())
+    assert "--people: column 1 has no name" in notes
+    assert "Our people" not in notes
+    assert run(["audit", "t.csv"]) == 0
+    notes = " ".join(capsys.readouterr().err.split())
+    assert "line 1 is taken as a title above the table (--header 1 takes" in notes
+    assert run(["audit", "t.csv", "--header", "none"]) == 0
+    assert "column 3" in capsys.readouterr().out

@@ -185,7 +185,7 @@ reading_options = _added(
         help="The line with the columns' names. [found out]",
     ),
     click.option("--encoding", metavar="NAME", help="Of a text file. [found out]"),
-    click.option("--quote", metavar="MARK", help='Of a text file. ["]'),
+    click.option("--quote", metavar="MARK", help="Around fields; '' for none. [found out]"),
     click.option("--separator", metavar="MARK", help="Between fields. [found out]"),
 )
 """Adds the options that say how a table is to be read: the fields of `Reading`."""

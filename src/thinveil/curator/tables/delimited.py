@@ -57,8 +57,8 @@ class FoundLayout:
         layout: How it is laid out.
         encoding: Its encoding.
         packing: How it is compressed; None where it is not.
-        above: How many rows, blank ones among them, stand above the rows of data; None where
-            quotation marks leave that open.
+        above: How many lines stand above the rows of data; None where a quotation mark that is
+            not closed leaves open where they begin.
     """
 
     layout: Layout
@@ -79,11 +79,9 @@ def found_layout(path: Path, reading: Reading) -> FoundLayout:
                 "--encoding latin-1"
             ) from None
         layout = _layout(sample, path, reading)
-    above = sample[: layout.first - 1]
-    whole = sum(line.count(layout.dialect.quote) for line in above) % 2 == 0
-    rows = sum(1 for _ in layout.dialect.reader(iter(above), strict=False))
-    even = not layout.dialect.quote or whole
-    return FoundLayout(layout, encoding, content.packing, rows if even else None)
+    above, quote = sample[: layout.first - 1], layout.dialect.quote
+    even = not quote or all(line.count(quote) % 2 == 0 for line in above)
+    return FoundLayout(layout, encoding, content.packing, len(above) if even else None)
 
 
 def _encodings(reading: Reading) -> tuple[str, ...]:
