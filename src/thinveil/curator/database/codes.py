@@ -24,10 +24,12 @@ from thinveil.curator.tables.inferring import (
     Found,
     Inferred,
     infer_attribute,
+    settled,
     time_grid,
 )
 from thinveil.curator.tables.number_grids import decimal_grid
 from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.recognising import UNKNOWN, Customs
 from thinveil.errors import DataError
 from thinveil.language.formats.truths import spellings
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
@@ -54,18 +56,25 @@ def infer_fields(
     if not found["records"]:
         raise DataError("the table has no records: give one with at least one row of data")
     inferred: list[Found] = []
+    gaps: dict[int, bool] = {}
     texts: dict[str, list[str]] = {}
     for place, field in enumerate(fields):
         start = f"t{place}_"
         mine = {key[len(start) :]: n for key, n in found.items() if key.startswith(start)}
         if field.kind == "text":
             texts[field.name] = distinct(session, table, field)
-            inferred.append(_of_texts(field.name, texts[field.name], mine["gap"] > 0, reading))
+            gaps[place] = mine["gap"] > 0
+            inferred.append(_of_texts(field.name, texts[field.name], gaps[place], reading))
         elif not mine["present"]:
             inferred.append(Found(Categories(field.name, (), missing=True)))
         else:
             inferred.append(Found(_of_numbers(field, mine)))
-    return Inferred.of(inferred), texts
+
+    def again(at: int, customs: Customs) -> Found:
+        name = fields[at].name
+        return _of_texts(name, texts[name], gaps[at], reading, customs)
+
+    return settled(inferred, reading, again), texts
 
 
 def _tests(field: Field) -> dict[str, Any]:
@@ -128,10 +137,12 @@ def distinct(session: Session, table: Any, field: Field) -> list[str]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def _of_texts(name: str, texts: list[str], gaps: bool, reading: Reading) -> Found:
+def _of_texts(
+    name: str, texts: list[str], gaps: bool, reading: Reading, customs: Customs = UNKNOWN
+) -> Found:
     known: list[str | None] = [*texts, None] if gaps else [*texts]
     try:
-        return infer_attribute(Column(name, known, np.arange(len(known))), reading)
+        return infer_attribute(Column(name, known, np.arange(len(known))), reading, customs)
     except DataError:
         raise DataError(
             f"column {name!r} holds texts of numbers that are infinite or have too many decimals: "

@@ -89,7 +89,7 @@ class DatabaseTable:
         with session.closed_on_failure(), opening(where):
             opened = _opened(session, table, schema, reading, where)
             said = opened.remarks
-            opened.remarks = Remarks((*assumed, *said.assumed), said.doubts)
+            opened.remarks = Remarks(tuple(assumed)).and_also(said)
             return opened
 
     @property

@@ -18,12 +18,20 @@ from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
 from thinveil.curator.tables.invented import invented
 from thinveil.curator.tables.number_grids import Chosen, grid_of_numbers
 from thinveil.curator.tables.reading import Reading, Remarks, leaving_out
-from thinveil.curator.tables.recognising import Recognised, looks_like_a_value, recognised
+from thinveil.curator.tables.recognising import (
+    UNKNOWN,
+    Customs,
+    Recognised,
+    decimals_of,
+    grouped_by_points,
+    looks_like_a_value,
+    recognised,
+)
 from thinveil.errors import DataError
 from thinveil.language.formats import Numeral
 from thinveil.language.formats.truths import truths_in
 from thinveil.language.numbers.digits import SURE
-from thinveil.language.schema import DAY_LONG, EXACT, Attribute, Categories, Grid, Schema
+from thinveil.language.schema import DAY_LONG, EXACT, NUMBERS, Attribute, Categories, Grid, Schema
 from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, ticks
 
 FEW: Final = 5
@@ -59,14 +67,25 @@ class Found(NamedTuple):
 
     attribute: Attribute
     assumed: tuple[str, ...] = ()
+    shown: Customs = UNKNOWN  # how the file is written, as far as the column shows it
+    open: bool = False  # whether other columns may decide how it is read
 
 
 def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
     """Return the schema that fits the columns, without bounds."""
-    return Inferred.of([infer_attribute(column, reading) for column in columns])
+    found = [infer_attribute(column, reading) for column in columns]
+    return settled(found, reading, lambda at, known: infer_attribute(columns[at], reading, known))
 
 
-def infer_attribute(column: Column, reading: Reading) -> Found:
+def settled(
+    found: Sequence[Found], reading: Reading, again: Callable[[int, Customs], Found]
+) -> Inferred:
+    """Read columns again that fit several formats, where the other columns decide between them."""
+    customs = Customs.common((each.shown for each in found), reading.dates)
+    return Inferred.of([again(at, customs) if one.open else one for at, one in enumerate(found)])
+
+
+def infer_attribute(column: Column, reading: Reading, customs: Customs = UNKNOWN) -> Found:
     """Return the attribute that fits one column: a grid where all values fit one."""
     gaps, words = reading.gaps, reading.words
     plain = column.mapped(lambda text: None if text in gaps else text.strip() or None)
@@ -85,11 +104,15 @@ def infer_attribute(column: Column, reading: Reading) -> Found:
     told = [_taken_as_missing(absent, why)] if absent else []
     wanted = reading.steps.get(column.name)
     found = _grid(plain, wanted)
-    form = None if found else recognised(present, reading.dates)
-    if form is not None:
-        found = _formatted(plain.mapped(form.plain), form, wanted)
-        told.insert(0, form.note)
-    return Found(found.grid, (*told, *found.assumed)) if found else _listed(column, reading)
+    unsure = found is not None and found.grid.kind in NUMBERS and grouped_by_points(present)
+    if found and not (unsure and customs.decimal == ","):
+        shown = decimals_of(present) if found.grid.kind in NUMBERS else UNKNOWN
+        return Found(found.grid, (*told, *found.assumed), shown, unsure)
+    form = recognised(present, customs)
+    found = form and _formatted(plain.mapped(form.plain), form, wanted)
+    if form is None or found is None:
+        return _listed(column, reading)
+    return Found(found.grid, (form.note, *told, *found.assumed), form.shown, form.open)
 
 
 def _grid(plain: Column, wanted: str | None) -> Chosen | None:
@@ -123,7 +146,8 @@ def _formatted(plain: Column, form: Recognised, wanted: str | None) -> Chosen | 
 def _taken_as_missing(words: Collection[str], why: str) -> str:
     listed = sorted(words)
     verb, again = ("means", "it as a text") if len(listed) == 1 else ("mean", "them as texts")
-    options = " ".join(f"--not-missing {shlex.quote(word)}" for word in listed)
+    marks = {word: "=" if word.startswith("-") else " " for word in listed}
+    options = " ".join(f"--not-missing{marks[word]}{shlex.quote(word)}" for word in listed)
     return f"{' and '.join(listed)} {verb} missing, {why} ({options} keeps {again})"
 
 

@@ -55,6 +55,23 @@ _HALF: Final = re.compile(
 _ELSE: Final = "a schema file can say otherwise"
 
 
+class Customs(NamedTuple):
+    """What is known of how a file is written, from the user or from its other columns."""
+
+    dates: str | None = None  # day-first or month-first
+    decimal: str | None = None  # the decimal mark
+
+    @staticmethod
+    def common(shown: Iterable[Customs], dates: str | None) -> Customs:
+        """Return what columns agree on; what the user says of dates comes first."""
+        orders, marks = (set(each) - {None} for each in zip(Customs(), *shown, strict=True))
+        order = dates or (orders.pop() if len(orders) == 1 else None)
+        return Customs(order, marks.pop() if len(marks) == 1 else None)
+
+
+UNKNOWN: Final = Customs()
+
+
 class Recognised(NamedTuple):
     """A format that fits, and what to tell of it."""
 
@@ -62,16 +79,30 @@ class Recognised(NamedTuple):
     format: str
     plain: Callable[[str], str]
     note: str
+    shown: Customs = UNKNOWN  # what the column shows beyond doubt
+    open: bool = False  # whether another format fits as well, and another column may decide
 
 
-def recognised(texts: Sequence[str], dates: str | None) -> Recognised | None:
+def recognised(texts: Sequence[str], customs: Customs = UNKNOWN) -> Recognised | None:
     """Return the format that all texts have, or None where they share none.
 
     Args:
         texts: Distinct texts, without blanks around them, none of them missing.
-        dates: Whether days or months come first where both fit; None where nobody said it.
+        customs: What decides where several formats fit.
     """
-    return _time(texts) or _date(texts, dates) or _number(texts)
+    return _time(texts) or _date(texts, customs.dates) or _number(texts, customs.decimal)
+
+
+def decimals_of(texts: Iterable[str]) -> Customs:
+    """Return what plain numbers show: that a point parts decimals, unless it may part thousands."""
+    ends = [text.partition(".")[2] for text in texts if "." in text]
+    return Customs(decimal=".") if any(len(end) != 3 for end in ends) else UNKNOWN
+
+
+def grouped_by_points(texts: Sequence[str]) -> bool:
+    """Tell whether plain numbers may as well be whole ones, with points between thousands."""
+    form = Numeral(",", ".", strict=True)
+    return any("." in text for text in texts) and _fits(form.parted, texts)
 
 
 def looks_like_a_value(text: str) -> bool:
@@ -91,7 +122,7 @@ def looks_like_a_value(text: str) -> bool:
 # ---- numbers
 
 
-def _number(texts: Sequence[str]) -> Recognised | None:
+def _number(texts: Sequence[str], mark: str | None) -> Recognised | None:
     if not all(map(_LOOSE.fullmatch, texts)):
         return None
     first = _LOOSE.fullmatch(texts[0])
@@ -108,22 +139,28 @@ def _number(texts: Sequence[str]) -> Recognised | None:
             fitting[thousands, decimal] = replace(form, strict=False)
     if not fitting or not _some_plain(base, texts):
         return None
+    decimals = {decimal for _, decimal in fitting}
+    both = len(decimals) > 1 and any("," in each or "." in each for each in texts)
     marks = next(iter(fitting))
-    both = marks == ("", ",") and (",", ".") in fitting and any("," in each for each in texts)
-    form = fitting[",", "."] if both else fitting[marks]
+    money = base.before + base.after not in ("", "%")
+    grouped = (",", ".") if marks == ("", ",") else (".", ",") if money else marks
+    if both:
+        order = [grouped, *fitting]
+        marks = next(each for each in order if each in fitting and mark in (None, each[1]))
+    form = fitting[marks]
     said = f"read as numbers written like {form}"
     if both:
-        said += (
-            ", since three digits follow each comma. If it is a decimal comma, say "
-            f'format = "{replace(form, decimal=",", thousands="")}" in a schema file'
-        )
+        other = next(each for each in fitting.values() if each.decimal != form.decimal)
+        why = ", as in other columns" if mark else ", since three digits follow each mark"
+        said += f'{why}. If that is wrong, say format = "{other}" in a schema file'
     elif form.limited:
         said += (
             ". A limit such as <5 or 90+ counts as half a step below or above its number; " + _ELSE
         )
     else:
         said += "; " + _ELSE
-    return Recognised("integer", str(form), lambda text: form.parted(text)[1], said)
+    shown = Customs(decimal=form.decimal) if len(decimals) == 1 else UNKNOWN
+    return Recognised("integer", str(form), lambda text: form.parted(text)[1], said, shown, both)
 
 
 def _special(texts: Iterable[str]) -> Iterator[str]:
@@ -175,7 +212,8 @@ def _date(texts: Sequence[str], dates: str | None) -> Recognised | None:
         return None
     form, said = fitting[0], ""
     orders = {each.text[0]: each for each in fitting if "MMM" not in each.text}
-    if "D" in orders and "M" in orders:
+    both = "D" in orders and "M" in orders
+    if both:
         pointed = "." in form.text.partition(" ")[0]  # points are a custom of day-first countries
         form = orders["D" if (dates or ("day-first" if pointed else "")) == "day-first" else "M"]
         other = "day-first" if form.text[0] == "M" else "month-first"
@@ -185,9 +223,11 @@ def _date(texts: Sequence[str], dates: str | None) -> Recognised | None:
     what = "dates" if form.kind == "date" else "times"
     if "D" not in form.text:
         what = "months, dated to their first day,"
-    return Recognised(
-        form.kind, form.text, form.plain, f"read as {what} written {form}{said}; {_ELSE}"
-    )
+    said = f"read as {what} written {form}{said}; {_ELSE}"
+    order = {"DD": "day-first", "MM": "month-first"}.get(form.text[:2])
+    sure = not both and "MMM" not in form.text and "D" in form.text
+    shown = Customs(dates=order) if sure else UNKNOWN
+    return Recognised(form.kind, form.text, form.plain, said, shown, both)
 
 
 def _patterns(match: re.Match[str]) -> Iterator[str]:

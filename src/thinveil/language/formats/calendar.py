@@ -11,8 +11,8 @@ MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
-CENTURY: Final = 69
-"""Years of two digits from here on are of the 1900s, those below of the 2000s, as in POSIX."""
+CENTURY: Final = 30
+"""Years of two digits from here on are of the 1900s, those below of the 2000s, as in Excel."""
 HOW: Final = (
     'give a pattern of DD, MM (or MMM for a name), YYYY (or YY), HH, MM, SS and AM, such as "'
     'DD.MM.YYYY", "MM/DD/YYYY HH:MM" or "HH:MM:SS"'
