@@ -23,6 +23,7 @@ from thinveil.curator.tables.inferring import (
     TIMES,
     Found,
     Inferred,
+    clock_grid,
     infer_attribute,
     settled,
     time_grid,
@@ -97,7 +98,7 @@ def _tests(field: Field) -> dict[str, Any]:
             # What is too large to have decimals is left to the codes to refuse.
             small = field.value.cast("float64").abs() <= _WHOLE_FLOAT
             tests[f"p{places}"] = there & small & ~_float_at(field, places)[0]
-    if field.kind in ("date", "time"):
+    if field.kind in ("date", "time", "clock"):
         for width in TIMES:
             tests[f"w{width}"] = there & (field.value % width != 0)
     return tests
@@ -120,6 +121,8 @@ def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
             f"column {field.name!r}: {_rows(found['infinite'])} infinite: correct them, or "
             "make them NULL (in a view, say)"
         )
+    if field.kind == "clock":
+        return clock_grid(field.name, lambda width: not found[f"w{width}"], gaps)
     if field.kind in ("date", "time"):
         return time_grid(field.name, lambda width: not found[f"w{width}"], gaps)
     for places in range(field.places + 1):
@@ -216,10 +219,12 @@ def _mapping(attribute: Attribute, texts: Sequence[str] | None, reading: Reading
 def _code(field: Field, grid: Attribute) -> tuple[Any, Any]:
     """Return whether a value lies on a grid, and its code."""
     assert isinstance(grid, Grid)
-    timed = grid.kind in ("date", "datetime")
-    if timed != (field.kind in ("date", "time")):
+    timed = grid.kind in ("date", "datetime", "time")
+    if timed != (field.kind in ("date", "time", "clock")):
         raise _mismatch(field, grid)
     if timed:
+        if (grid.kind == "time") != (field.kind == "clock"):
+            raise _mismatch(field, grid)
         unit = (86_400 if grid.kind == "date" else 1) * 10**6
         return _divided(ibis.literal(True), field.value, int(grid.step * unit))
     step = grid.step.normalize(EXACT).as_tuple()

@@ -13,12 +13,12 @@ from thinveil.curator.tables.coding import PLAIN
 from thinveil.curator.tables.reading import leaving_out
 from thinveil.errors import DataError
 from thinveil.language.schema import LIMIT
-from thinveil.language.texts import DAY, ticks
+from thinveil.language.texts import CLOCK, DAY, clock, ticks
 
 PLACES: Final = 15
 """Decimals up to which a database's floating-point arithmetic is exact enough."""
 
-Class = Literal["integer", "decimal", "float", "text", "date", "time"]
+Class = Literal["integer", "decimal", "float", "text", "date", "time", "clock"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Field:
 
     name: str
     kind: Class  # how its values are coded
-    value: Any  # times are microseconds since 1970
+    value: Any  # times are microseconds since 1970, or of the day since midnight
     gap: Any  # whether a value is missing
     sound: Any = None  # whether a value is one that can be coded at all, where that is in doubt
     text: Any = None  # its values as texts, where they can be written the same everywhere
@@ -144,6 +144,13 @@ def _moment(engine: Engine, name: str, column: Any, missing: Collection[str]) ->
     return Field(name, "time", micros, _either(column.isnull(), micros, moments), sound)
 
 
+def _clock(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
+    seconds = (column.hour().cast("int64") * 60 + column.minute()) * 60 + column.second()
+    micros = seconds * 10**6 + column.microsecond()
+    times = [clock(each) for each in missing if CLOCK.fullmatch(each)]
+    return Field(name, "clock", micros, _either(column.isnull(), micros, times))
+
+
 _KINDS: Final = {
     "is_boolean": _text,
     "is_string": _text,
@@ -155,6 +162,7 @@ _KINDS: Final = {
     "is_floating": _float,
     "is_date": _date,
     "is_timestamp": _moment,
+    "is_time": _clock,
 }
 """What makes a field of a column of each type, by the question that Ibis answers about it."""
 

@@ -201,8 +201,8 @@ def _misfit(attribute: Attribute) -> str:
     if not isinstance(attribute, Grid):
         return f"hold {UNLISTED}"
     return (
-        f"are not {on_grid(attribute)}, or too large for it: correct the rows, or change kind "
-        "or step in the schema"
+        f"are not {on_grid(attribute)}, or too large for it: correct the rows, change kind, step "
+        "or format in the schema, or set missing = true where words such as NA stand for none"
     )
 
 

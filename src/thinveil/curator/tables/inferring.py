@@ -125,10 +125,8 @@ def _formatted(plain: Column, form: Recognised, wanted: str | None) -> Chosen | 
     texts, gaps = plain.present(()), None in plain.texts
     if form.kind == "time":
         times = {clock(text) for text in texts}
-        width = next(each for each in TIMES[1:] if all(tick % each == 0 for tick in times))
-        step = Decimal(width) / 10**6
-        last = int(DAY_LONG / step) - 1
-        return Chosen(Grid(plain.name, "time", step, 0, last, missing=gaps, format=form.format))
+        grid = clock_grid(plain.name, lambda width: not any(at % width for at in times), gaps)
+        return Chosen(replace(grid, format=form.format))
     chosen = _grid(plain, wanted)
     if chosen is None:
         return None
@@ -200,6 +198,13 @@ def time_grid(name: str, fits: Callable[[int], bool], gaps: bool) -> Grid:
     if width == TIMES[0]:
         return Grid(name, "date", missing=gaps)
     return Grid(name, "datetime", Decimal(width) / 10**6, missing=gaps)
+
+
+def clock_grid(name: str, fits: Callable[[int], bool], gaps: bool) -> Grid:
+    """Return the coarsest grid of times of the day; the ends of a day are public."""
+    width = next(each for each in TIMES[1:] if each == 1 or fits(each))
+    step = Decimal(width) / 10**6
+    return Grid(name, "time", step, 0, int(DAY_LONG / step) - 1, missing=gaps)
 
 
 def padded(text: str) -> bool:
