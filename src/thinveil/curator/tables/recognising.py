@@ -113,10 +113,14 @@ def looks_like_a_value(text: str) -> bool:
     """
     text = text.strip()
     unit = _UNIT.fullmatch(text)
-    if _LOOSE.fullmatch(unit["number"] if unit else text) or CLOCK.fullmatch(text):
+    if _LOOSE.fullmatch(unit["number"] if unit else text):
         return True
-    match = _DATE.fullmatch(text)
-    return match is not None and bool(list(_patterns(match)))
+    if CLOCK.fullmatch(text) or _HALF.fullmatch(text):
+        return True
+    day, month = _DATE.fullmatch(text), _MONTH.fullmatch(text)
+    months = _months(month) if month else ()
+    fits = (_fits(Pattern.of(each).plain, [text]) for each in months)
+    return (day is not None and any(_patterns(day))) or any(fits)
 
 
 # ---- numbers
