@@ -313,6 +313,17 @@ def test_a_spreadsheet_that_would_fill_the_memory_is_refused(monkeypatch):
         read("bomb.xlsx")
 
 
+def test_cells_without_a_value_and_odd_names_of_parts_do_no_harm():
+    pytest.importorskip("python_calamine")
+    far = '<row r="1048576"><c r="XFD1048576" s="1"/></row>'
+    excel("far.xlsx", s={1: ["a", "b"], 2: [1, "x\0y"]}, more=far)
+    with zipfile.ZipFile("far.xlsx") as old, zipfile.ZipFile("odd.xlsx", "w") as new:
+        for each in old.namelist():
+            new.writestr(each.replace("/", "\\"), old.read(each))
+    for name in ("far.xlsx", "odd.xlsx"):
+        assert read(name) == {"a": ["1"], "b": ["xy"]}
+
+
 def test_locked_and_damaged_spreadsheets_are_told():
     pytest.importorskip("python_calamine")
     locked = OLD[:512] + "EncryptedPackage".encode("utf-16-le") + OLD[512:]

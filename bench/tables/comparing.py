@@ -111,7 +111,8 @@ def _stata(path: Path) -> Cells:
     return Cells(
         [str(name) for name in frame.columns],
         [
-            ["" if pandas.isna(value) else str(value) for value in frame[name].tolist()]
+            # not tolist(): its floats are wider than those of single precision in the file
+            ["" if pandas.isna(value) else str(value) for value in frame[name].to_numpy()]
             for name in frame.columns
         ],
     )

@@ -71,7 +71,7 @@ _ITS_OWN = (
 @click.argument("source", required=False)
 @settings("mechanism", "columns")
 @click.option("--known", multiple=True, metavar="COLUMN=VALUE", help="Known about the person.")
-@click.option("--people", "people_file", metavar="FILE", help="A CSV of what is known of many.")
+@click.option("--people", "people_file", metavar="FILE", help="A table of what is known of many.")
 @settings("present", "order")
 @schema_option
 @settings("seed", "force")
@@ -106,9 +106,10 @@ _ITS_OWN = (
 def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     """Attack SOURCE through a mechanism, and say what was learned.
 
-    SOURCE is a file (CSV, Parquet), a database (postgresql://, duckdb://, sqlite://, spark://,
-    or Parquet files as 'data/*.parquet'), a service (http://; its token in THINVEIL_TOKEN), or
-    NAME:ADDRESS for a target of a plug-in. Without SOURCE, the embedded synthetic people.
+    SOURCE is a file (CSV, Excel, Stata, SPSS, SAS, Parquet), a database (postgresql://, duckdb://,
+    sqlite://, spark://, or Parquet files as 'data/*.parquet'), a service (http://; its token in
+    THINVEIL_TOKEN), or NAME:ADDRESS for a target of a plug-in. Without SOURCE, the embedded
+    synthetic people.
 
     \b
     Examples:

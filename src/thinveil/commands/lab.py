@@ -35,8 +35,8 @@ PORT: Final = 8322
 def command(table: str | None, **given: Any) -> int:
     """Open a page on which a table is attacked before everybody's eyes.
 
-    TABLE is a CSV or Parquet file; the page also offers made-up people, and opens files itself.
-    Only this machine can reach the page, and nothing leaves it. Ctrl-C ends it.
+    TABLE is a file, as for thinveil audit; the page also offers made-up people, and opens files
+    itself. Only this machine can reach the page, and nothing leaves it. Ctrl-C ends it.
 
     \b
     Examples:

@@ -74,7 +74,7 @@ _CURATOR: Final = ("mechanism", "cache")
 def command(table: str | None, **given: Any) -> None:
     """Answer questions about TABLE over HTTP, up to a budget.
 
-    TABLE is a CSV or Parquet file, or the address of a database; without it, the embedded
+    TABLE is a file or the address of a database, as for thinveil audit; without it, the embedded
     synthetic people are asked about. Each analyst has a token; it
     is printed once. Whatever was spent stays spent: it stands in the ledger file.
 

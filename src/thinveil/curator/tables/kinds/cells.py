@@ -32,7 +32,7 @@ def text_of(value: object) -> str | None:
         return without_point(float(value) if isinstance(value, float) else value)
     if isinstance(value, date | time):
         return value.isoformat()
-    return _clock(value) if isinstance(value, timedelta) else str(value)
+    return _clock(value) if isinstance(value, timedelta) else str(value).replace("\0", "")
 
 
 def without_point(value: object) -> str:

@@ -23,13 +23,14 @@ MOST_UNPACKED: Final = 2**31
 _CHUNK: Final = 2**20
 _COLUMN: Final = re.compile(rb"""\sr\s*=\s*["']([A-Z]{1,3})[0-9]""")
 _ROW: Final = re.compile(rb"""\sr\s*=\s*["'][A-Z]{0,3}([0-9]{1,9})""")
+_EMPTY: Final = re.compile(rb"<(?:\w+:)?(?:c|row)\s[^>]*/>")
 _ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
-_BOOK: Final = "xl/workbook.xml"
-_RELATIONS: Final = "xl/_rels/workbook.xml.rels"
-_SHARED: Final = ("xl/sharedStrings.xml", "xl/styles.xml", _BOOK, _RELATIONS)
-_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-_STRAY: Final = (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, KeyError)
-_STRAY_TOO: Final = (NotImplementedError, RuntimeError, ValueError, LookupError)
+_BOOK: Final = "workbook.xml"
+_STRAY: Final = (
+    zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
+    RuntimeError,
+)  # fmt: skip
+"""What the unpacker and the parser raise on a damaged package, or on one that is locked."""
 
 
 class Damaged(Exception):
@@ -45,10 +46,11 @@ def check_excel(path: Path) -> None:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            for each in {*_SHARED} & {*archive.namelist()}:
-                for _ in _unpacked(archive, each, path):
-                    pass
-    except (*_STRAY, *_STRAY_TOO):
+            for name in archive.namelist():
+                if name.lower().endswith(".xml") and "worksheets" not in name:
+                    for _ in _unpacked(archive, name, path):
+                        pass
+    except _STRAY:
         raise Damaged from None
 
 
@@ -62,7 +64,7 @@ def errors_in_excel(path: Path, sheet: str) -> int:
     try:
         with zipfile.ZipFile(path) as archive:
             return _scanned(_unpacked(archive, _part(archive, sheet, path), path), path)
-    except (*_STRAY, *_STRAY_TOO):
+    except _STRAY:
         raise Damaged from None
 
 
@@ -82,7 +84,7 @@ def check_open_document(path: Path) -> None:
                 for event, element in parser.read_events():
                     cells.see(event, element)
             parser.close()
-    except (*_STRAY, *_STRAY_TOO):
+    except _STRAY:
         raise Damaged from None
 
 
@@ -102,13 +104,30 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[bytes
             yield chunk
 
 
+def plain_name(name: str) -> str:
+    """Return the name of a part as most programs write it; some mean a folder by a backslash."""
+    return name.replace("\\", "/").lower()
+
+
 def _part(archive: zipfile.ZipFile, sheet: str, path: Path) -> str:
     """Return the name of the part that holds a sheet."""
-    book = ElementTree.fromstring(b"".join(_unpacked(archive, _BOOK, path)))
-    found = [each.get(_ID) for each in book.iter() if each.get("name") == sheet and each.get(_ID)]
-    relations = ElementTree.fromstring(b"".join(_unpacked(archive, _RELATIONS, path)))
-    targets = [each.get("Target") or "" for each in relations if each.get("Id") in found]
-    return posixpath.normpath(posixpath.join("/xl", targets[0]))[1:]
+    parts = {plain_name(name): name for name in archive.namelist()}
+    home = min(posixpath.dirname(each) for each in parts if posixpath.basename(each) == _BOOK)
+
+    def read(name: str) -> ElementTree.Element:
+        return ElementTree.fromstring(b"".join(_unpacked(archive, parts[name], path)))
+
+    ids = {
+        value
+        for each in read(posixpath.join(home, _BOOK)).iter()
+        if each.get("name") == sheet
+        for key, value in each.items()
+        if key.endswith("}id")
+    }
+    relations = read(posixpath.join(home, "_rels", f"{_BOOK}.rels"))
+    targets = [each.get("Target") or "" for each in relations if each.get("Id") in ids]
+    whole = posixpath.join("/", home, plain_name(targets[0]))
+    return parts[posixpath.normpath(whole).lstrip("/")]
 
 
 def _scanned(chunks: Iterator[bytes], path: Path) -> int:
@@ -120,10 +139,11 @@ def _scanned(chunks: Iterator[bytes], path: Path) -> int:
         whole, mark, tail = (rest + chunk).rpartition(b"<")
         rest = mark + tail
         errors += len(_ERROR.findall(whole))
-        if new := set(_COLUMN.findall(whole)) - seen:
+        cells = _EMPTY.sub(b"", whole) if b"/>" in whole else whole
+        if new := set(_COLUMN.findall(cells)) - seen:
             seen |= new
             width = max(width, *map(_number, new))
-        height = max(height, *map(int, set(_ROW.findall(whole))), 0)
+        height = max(height, *map(int, set(_ROW.findall(cells))), 0)
         if width * height > MOST_CELLS:
             raise DataError(
                 f"{path}: a sheet reaches to row {height:,} and column {width:,}, and more than "

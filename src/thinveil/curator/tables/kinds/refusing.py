@@ -33,7 +33,7 @@ _OTHERS: Final = (
         "JSON, not a table", _JSON, (".json", ".jsonl", ".ndjson"), (b'{"', b"[{", b"{\n", b"[\n")
     ),
     _Other("a binary workbook", _OFFICE, (".xlsb",), (), "xl/workbook.bin"),
-    _Other("a file of Numbers", _OFFICE, (".numbers",), (), "Index/Document.iwa"),
+    _Other("a file of Numbers", _OFFICE, (".numbers",), (), "index/document.iwa"),
     _Other(
         "a document", "save its table as CSV, and give that", (".docx",), (), "word/document.xml"
     ),

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from thinveil.curator.tables.kinds.packages import plain_name
 from thinveil.curator.tables.kinds.refusing import refusal
 from thinveil.curator.tables.reading import Raw, Reading
 from thinveil.errors import DataError
@@ -58,7 +59,7 @@ PARQUET: Final = Kind("Parquet", (".parquet", ".pq"), "arrow:read_parquet", (b"P
 KINDS: Final = (
     PARQUET,
     Kind("Arrow", (".arrow", ".feather", ".ipc"), "arrow:read_arrow", (b"ARROW1\0\0", b"FEA1")),
-    Kind("Excel", (".xlsx", ".xlsm"), "kinds.spreadsheets:read_excel", holds="xl/workbook.xml"),
+    Kind("Excel", (".xlsx", ".xlsm"), "kinds.spreadsheets:read_excel", holds="workbook.xml"),
     Kind("OpenDocument", (".ods",), "kinds.spreadsheets:read_open_document", holds="content.xml"),
     Kind("old Excel", (".xls",), "kinds.spreadsheets:read_old_excel", (OLE,)),
     Kind("Stata", (".dta",), "kinds.statistics:read_stata", (b"<stata_dta>",)),
@@ -96,7 +97,7 @@ def kind_of_file(path: Path) -> Kind | None:
     if head.startswith(ZIP):
         members = _members(path)
         for kind in KINDS:
-            if kind.holds and kind.holds in members:
+            if kind.holds and any(f"/{each}".endswith(f"/{kind.holds}") for each in members):
                 return kind
     else:
         members = frozenset()
@@ -116,9 +117,9 @@ def first_bytes(path: Path) -> bytes:
 
 
 def _members(path: Path) -> frozenset[str]:
-    """Return the names of the files in an archive."""
+    """Return the names of the files in an archive, in small letters."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return frozenset(archive.namelist())
+            return frozenset(map(plain_name, archive.namelist()))
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return frozenset()

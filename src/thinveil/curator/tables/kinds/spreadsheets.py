@@ -27,6 +27,8 @@ from thinveil.language.texts import many, nearest
 
 _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
 """What a locked workbook holds: Office encrypts the package as a whole."""
+_PANIC: Final = "pyo3_runtime"
+"""Where the errors come from by which Rust gives up, as on some damaged files."""
 _WIDE: Final = 3
 """In a table with fewer columns, a cell alone may be the name of a column beside one without."""
 
@@ -78,12 +80,17 @@ def _read(
                     verb = "counts" if errors == 1 else "count"
                     said = f"{many(errors, 'cell')} {what}, such as #N/A, and {verb} as missing"
                     assumed.append(said)
-                rows = book.get_sheet_by_name(sheet).iter_rows()
+                found = book.get_sheet_by_name(sheet)
+                rows = () if found.start is None else found.iter_rows()
                 plain = replace(reading, separator=",", quote='"', comment="")
                 raw = read_text(_lines(rows), path, plain)
         except calamine.PasswordError:
             raise _locked(path) from None
         except (calamine.CalamineError, Damaged, ValueError, OverflowError):
+            raise _damaged(path) from None
+        except BaseException as error:
+            if type(error).__module__ != _PANIC:
+                raise
             raise _damaged(path) from None
     return Raw(raw.columns, (*assumed, *raw.assumed)).only(reading, str(path))
 
@@ -143,5 +150,6 @@ def _locked(path: Path) -> DataError:
 
 def _damaged(path: Path) -> DataError:
     return DataError(
-        f"{path}: not a spreadsheet, or a damaged one: save the sheet as CSV, and give that"
+        f"{path}: no spreadsheet, or a damaged one, or one that a password locks: save the sheet "
+        "as CSV, and give that"
     )
