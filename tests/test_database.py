@@ -241,7 +241,6 @@ def test_types_of_duckdb() -> None:
         ]
     for column, kind in (
         ("[1]", "array"),
-        ("TIME '10:00'", "time"),
         ("'x'::blob", "binary"),
         ("INTERVAL 1 DAY", "interval"),
     ):
