@@ -28,6 +28,7 @@ from thinveil.verdicts.judging.accuracy import BASELINES, by_marginals
 from thinveil.verdicts.judging.chance import expected_overlap
 from thinveil.verdicts.judging.guesses import epsilon_by_guesses
 from thinveil.verdicts.judging.intervals import Share, clopper_pearson, interval_of_people
+from thinveil.verdicts.judging.nearest import numbered, stepped
 from thinveil.verdicts.judging.others import SinglingOut, named_by_others, singled_out, weights
 from thinveil.verdicts.judging.tradeoff import trade_off
 from thinveil.verdicts.phrases import percent
@@ -131,7 +132,7 @@ def agreeing(rows: Codes, place: int, given: list[int]) -> list[bool]:
 @examples(200)
 @given(rows=tables(12, 3, 3))
 def test_the_fast_ways_to_guess_are_what_leaving_each_row_out_gives(rows):
-    ids = [others._ids(column) for column in rows.T]
+    ids = [numbered(column) for column in rows.T]
     assert others._by_bayes(ids[2], ids[:2]).tolist() == naive_bayes(rows, 2, [0, 1])
     cell = others._both(ids[0], ids[1])
     right, some = others._by_agreeing(cell, ids[2])
@@ -157,8 +158,8 @@ def test_a_ward_that_follows_from_the_diagnosis_is_no_merit_of_the_attack():
     place, rows = data.schema.column("ward"), data.codes
     given = [column for column in range(rows.shape[1]) if column != place]
     assert np.unique(rows[:, place], return_counts=True)[1].max() / len(rows) == 0.246
-    bins = [others._steps(others._ids(rows[:, column]), 64) for column in given]
-    assert others._by_bayes(others._ids(rows[:, place]), bins).mean() == 0.991
+    bins = [stepped(numbered(rows[:, column]), 64) for column in given]
+    assert others._by_bayes(numbered(rows[:, place]), bins).mean() == 0.991
     assert named_by_others(rows, place, given).all()
 
 

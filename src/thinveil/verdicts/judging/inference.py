@@ -9,7 +9,7 @@ from thinveil.language.queries import Codes
 from thinveil.language.scrambling import GOLDEN, Words, scrambled
 from thinveil.verdicts.judging.chance import held
 from thinveil.verdicts.judging.intervals import Share
-from thinveil.verdicts.judging.others import named_by_others
+from thinveil.verdicts.judging.others import Others
 from thinveil.verdicts.judging.scoring import counted, most_common
 
 
@@ -32,7 +32,7 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
     true_keys, my_keys = _keys(rows), _keys(mine)
     outcomes = []
     order = np.argsort(found.columns)  # so that no baseline hangs on the order of a search
-    ordered, _ = counted(actual[:, order], found.distinct)
+    others = Others(counted(actual[:, order], found.distinct)[0])
     for place in range(len(found.columns)):
         column = rows[:, place]
         keys = true_keys - _key(column, place)
@@ -49,7 +49,7 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
                 named = _named(keys, among, mine[:, place], counts, otherwise)
                 right = int(np.count_nonzero(named == column))
         nothing = float(held(even[:, place], column).sum()) / len(even)
-        suggested = named_by_others(ordered, *_apart(order, place))
+        suggested = others.named(*_apart(order, place))
         outcomes.append(
             Share(
                 right,

@@ -8,7 +8,8 @@ to, and an attack deserves no credit for it. So for each person the row of that 
 of every count. There are three ways to guess: the most common value; the most common one among
 those who agree in up to three attributes, and fewer where nobody else does; naive Bayes with the
 smoothing of Krichevsky and Trofimov (1981). Which way, and which attributes, is chosen on one half
-of the people for the other half, so no row has a say in how its own value is guessed.
+of the people for the other half, so no row has a say in how its own value is guessed. Of more than
+64 attributes the 32 are looked at that tell most of the one to be named (filter selection).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from thinveil.language.queries import Codes, Flags, Floats
+from thinveil.verdicts.judging.nearest import MANY, nearest, numbered, stepped, tree
 from thinveil.verdicts.phrases import many, percent
 
 _HALF: Final = 0.5  # what Krichevsky and Trofimov add to each count
@@ -39,20 +41,71 @@ def named_by_others(rows: Codes, place: int, given: Sequence[int]) -> Flags:
 
     Of the person itself only the given columns are known.
     """
-    answer, asked = _ids(rows[:, place]), [_ids(rows[:, column]) for column in given]
-    # a value that most have for themselves finds nobody else
-    exact = [each for each in asked if each.max(initial=0) < len(rows) / 2]
-    steps = [_steps(each, _STEPS) for each in asked if each.max(initial=0) >= _STEPS]
-    task = _Task(answer, (*exact, *steps), tuple(_steps(each, _BINS) for each in asked))
-    named = np.zeros(len(rows), np.bool_)
-    sides = np.arange(len(rows)) % 2
-    done: dict[_Way, Flags] = {}
-    for side in (0, 1):
-        way = _chosen(task.only(np.flatnonzero(sides != side)))
-        if way not in done:
-            done[way] = task.named(way)
-        named[sides == side] = done[way][sides == side]
-    return named
+    return Others(rows).named(place, given)
+
+
+class Others:
+    """A table whose columns are named one after the other, by those who know all other rows."""
+
+    def __init__(self, rows: Codes) -> None:
+        ids = [numbered(column) for column in rows.T]
+        self._whole = _Columns(
+            ids,
+            # a value that most have for themselves finds nobody else
+            [each if each.max(initial=0) < len(rows) / 2 else None for each in ids],
+            [stepped(each, _STEPS) if each.max(initial=0) >= _STEPS else None for each in ids],
+            [stepped(each, _BINS) for each in ids],
+        )
+        self._sides = np.arange(len(rows)) % 2
+        self._others = [self._whole.only(np.flatnonzero(self._sides != side)) for side in (0, 1)]
+        self._near: list[Codes] = []
+
+    def named(self, place: int, given: Sequence[int]) -> Flags:
+        """Tell whose value in one column is named by these others."""
+        named = np.zeros(len(self._sides), np.bool_)
+        done: dict[tuple[_Way, tuple[int, ...]], Flags] = {}
+        for side, others in enumerate(self._others):
+            near = self._nearest(side, place, given)
+            way = _chosen(others.task(place, near))
+            if (way, near) not in done:
+                done[way, near] = self._whole.task(place, near).named(way)
+            mine = self._sides == side
+            named[mine] = done[way, near][mine]
+        return named
+
+    def _nearest(self, side: int, place: int, given: Sequence[int]) -> tuple[int, ...]:
+        """Return the given columns, of many those that tell people of the other half most."""
+        if len(given) <= MANY:
+            return tuple(given)
+        if not self._near:
+            self._near = [nearest(others.ids) for others in self._others]
+        return tuple(sorted({*given} & {*self._near[side][place].tolist()}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """All columns of some people: as they are, to agree in exactly or in steps, for Bayes."""
+
+    ids: Sequence[Codes]
+    exact: Sequence[Codes | None]
+    steps: Sequence[Codes | None]
+    bins: Sequence[Codes]
+
+    def only(self, people: Codes) -> _Columns:
+        """Return the columns of some of the people, spread evenly over them."""
+        some = people[:: max(1, -(-len(people) // _CHOOSING))]
+        exact, steps = (
+            [None if each is None else numbered(each[some]) for each in kind]
+            for kind in (self.exact, self.steps)
+        )
+        ids, bins = ([numbered(each[some]) for each in kind] for kind in (self.ids, self.bins))
+        return _Columns(ids, exact, steps, bins)
+
+    def task(self, place: int, given: Sequence[int]) -> _Task:
+        """Return what is to be named, and what is known beside it."""
+        agree = (kind[column] for kind in (self.exact, self.steps) for column in given)
+        known = tuple(each for each in agree if each is not None)
+        return _Task(self.ids[place], known, tuple(self.bins[column] for column in given))
 
 
 class _Way(NamedTuple):
@@ -70,14 +123,15 @@ class _Task:
     agree: tuple[Codes, ...]
     bins: tuple[Codes, ...]
 
-    def only(self, people: Codes) -> _Task:
-        """Return the task on some of the people, spread evenly over them."""
-        some = people[:: max(1, -(-len(people) // _CHOOSING))]
-        parts = (tuple(_ids(each[some]) for each in kind) for kind in (self.agree, self.bins))
-        return _Task(_ids(self.answer[some]), *parts)
+    @property
+    def hopeful(self) -> bool:
+        """Whether any value occurs twice: others name no value that none of them has."""
+        return bool(self.answer.max(initial=-1) + 1 < len(self.answer))
 
     def named(self, way: _Way) -> Flags:
         """Tell whose value is named in one of the ways."""
+        if not self.hopeful:
+            return np.zeros(len(self.answer), np.bool_)
         if way.bayes:
             return _by_bayes(self.answer, self.bins)
         cell = np.zeros(len(self.answer), np.int64)
@@ -95,19 +149,22 @@ def _chosen(task: _Task) -> _Way:
     right, _ = _by_agreeing(cell, task.answer)
     agree: tuple[int, ...] = ()
     tried = list(range(len(task.agree)))
-    for _ in range(_DEPTH):
-        scores = []
-        for each in tried:
-            deeper = _both(cell, task.agree[each])
-            closer, some = _by_agreeing(deeper, task.answer)
-            closer = np.where(some, closer, right)
-            scores.append((int(np.count_nonzero(closer)), -each, deeper, closer))
-        scores.sort(key=lambda score: score[:2], reverse=True)
-        if not scores or scores[0][0] <= np.count_nonzero(right):
+    for _ in range(_DEPTH if task.hopeful else 0):
+        if not tried:
             break
-        _, best, cell, right = scores[0]
-        agree = (*agree, -best)
-        tried = [-each for _, each, *_ in scores[1 : _BEST + 1]]
+        deeper = _each(cell, [task.agree[each] for each in tried])
+        closer, some = (
+            flags.reshape(deeper.shape)
+            for flags in _by_agreeing(deeper.ravel(), np.tile(task.answer, len(tried)))
+        )
+        closer = np.where(some, closer, right)
+        scores = np.count_nonzero(closer, axis=1)
+        order = np.argsort(-scores, kind="stable").tolist()
+        if scores[order[0]] <= np.count_nonzero(right):
+            break
+        cell, right = numbered(deeper[order[0]]), closer[order[0]]
+        agree = (*agree, tried[order[0]])
+        tried = sorted(tried[each] for each in order[1 : _BEST + 1])
     way = _Way(bayes=True)
     better = np.count_nonzero(task.named(way)) > np.count_nonzero(right)
     return way if better else _Way(bayes=False, agree=agree)
@@ -148,6 +205,10 @@ def _by_bayes(answer: Codes, asked: Sequence[Codes]) -> Flags:
     place = np.full(len(often), -1)
     place[shown] = np.arange(len(shown))
     kept, width = place[answer], len(shown)
+    # whose value others have too, and often enough to be among those that are named
+    people = np.flatnonzero((kept >= 0) & (often[answer] - 1 > rest))
+    if not len(people):
+        return right
     counts = often[shown].astype(np.float64)
     tables = []
     for each in asked:
@@ -165,43 +226,31 @@ def _by_bayes(answer: Codes, asked: Sequence[Codes]) -> Flags:
     base, without = prior(counts), prior(np.maximum(counts - 1, 0.0))
     logs = [np.log(joint + _HALF) for *_, joint in tables]
     step = max(1, _CELLS // width)
-    for start in range(0, len(answer), step):
-        rows = slice(start, start + step)
-        scores = np.repeat(base[None], len(answer[rows]), axis=0)
-        for (each, *_), log in zip(tables, logs, strict=True):
-            scores += log[each[rows]]
-        # whose value others have too, and often enough to be among those that are named
-        who = np.flatnonzero((kept[rows] >= 0) & (often[answer[rows]] - 1 > rest))
-        value = kept[rows][who]
-        own = without[value]
-        for each, _, joint in tables:
-            own = own + np.log(joint[each[rows][who], value] - 1 + _HALF)
-        scores[who, value] = -np.inf
-        scores = scores[who]
+    for start in range(0, len(people), step):
+        who = people[start : start + step]
+        value = kept[who]
+        scores, own = np.repeat(base[None], len(who), axis=0), without[value]
+        for (each, _, joint), log in zip(tables, logs, strict=True):
+            scores += log[each[who]]
+            own = own + np.log(joint[each[who], value] - 1 + _HALF)
+        scores[np.arange(len(who)), value] = -np.inf
         top = scores.max(axis=1)
         best = (scores >= top[:, None] - _TIE).argmax(axis=1)
-        right[start + who] = (own > top + _TIE) | ((own >= top - _TIE) & (value < best))
+        right[who] = (own > top + _TIE) | ((own >= top - _TIE) & (value < best))
     return right
-
-
-def _ids(values: Codes) -> Codes:
-    """Number values from 0 on, in their order."""
-    _, place = np.unique(values, return_inverse=True)
-    return place
-
-
-def _steps(ids: Codes, most: int) -> Codes:
-    """Return numbered values in at most so many steps that hold about equally many people."""
-    often = np.bincount(ids, minlength=1)
-    if len(often) <= most:
-        return ids
-    below = np.cumsum(often) - often
-    return _ids(below * most // len(ids))[ids]
 
 
 def _both(one: Codes, other: Codes) -> Codes:
     """Number the pairs of two numberings."""
-    return _ids(one * (int(other.max(initial=0)) + 1) + other)
+    return numbered(one * (int(other.max(initial=0)) + 1) + other)
+
+
+def _each(one: Codes, others: Sequence[Codes]) -> Codes:
+    """Number the pairs of one numbering with each of others, none with a number of another."""
+    size = 1 + max(int(other.max(initial=0)) for other in others)
+    stacked = np.stack(others) + size * one
+    apart: Codes = stacked + size * (int(one.max(initial=0)) + 1) * np.arange(len(others))[:, None]
+    return apart
 
 
 # Singling out
@@ -308,10 +357,10 @@ def weights(rows: Codes) -> Floats:
     dependence trees", 1968): each column depends on at most one other, read in 16 steps. Each
     share is that among the other rows, smoothed. The tree itself is chosen on all rows.
     """
-    ids = [_ids(column) for column in rows.T]
-    steps = [_steps(each, _STEPS) for each in ids]
+    ids = [numbered(column) for column in rows.T]
+    steps = [stepped(each, _STEPS) for each in ids]
     weight = np.ones(len(rows))
-    for column, parent in enumerate(_tree(steps)):
+    for column, parent in enumerate(tree(steps)):
         mine = ids[column]
         often = np.bincount(mine)
         total = max(len(rows) - 1, 0) + _HALF * len(often)
@@ -325,36 +374,3 @@ def weights(rows: Codes) -> Floats:
             share = (both[pair] - 1 + share) / np.bincount(beside)[beside]
         weight = weight * share
     return weight
-
-
-def _tree(steps: Sequence[Codes]) -> list[int | None]:
-    """Return for each column which one it depends on: the tree with most information in it.
-
-    Two columns have as much in common as they show, less what chance shows (Miller, 1955).
-    """
-    common = np.zeros((len(steps), len(steps)))
-    for one, left in enumerate(steps):
-        for other in range(one):
-            common[one, other] = common[other, one] = _information(left, steps[other])
-    parents: list[int | None] = [None] * len(steps)
-    best, source = np.full(len(steps), -np.inf), np.zeros(len(steps), np.int64)
-    left_over = set(range(len(steps)))
-    while left_over:
-        column = max(left_over, key=lambda each: (best[each], -each))
-        left_over.discard(column)
-        if best[column] > 0:
-            parents[column] = int(source[column])
-        closer = common[column] > best
-        best, source = np.where(closer, common[column], best), np.where(closer, column, source)
-    return parents
-
-
-def _information(one: Codes, other: Codes) -> float:
-    """Return the mutual information of two columns in nats, less its bias."""
-    sizes = int(one.max(initial=0)) + 1, int(other.max(initial=0)) + 1
-    joint = np.bincount(one * sizes[1] + other, minlength=sizes[0] * sizes[1]).reshape(sizes)
-    share = joint / max(len(one), 1)
-    alone = np.outer(share.sum(axis=1), share.sum(axis=0))
-    some = joint > 0
-    shown = float((share[some] * np.log(share[some] / alone[some])).sum())
-    return shown - (sizes[0] - 1) * (sizes[1] - 1) / (2 * max(len(one), 1))

@@ -17,6 +17,7 @@ from thinveil.attacker.findings import TableFound
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import MISSING, Schema
+from thinveil.verdicts.judging.nearest import MANY, parents
 from thinveil.verdicts.judging.scoring import coarse
 
 CODES: Final = {
@@ -29,6 +30,7 @@ CODES: Final = {
 """All codes by name, and what each goes by."""
 
 _WEIGHTS: Final = (1.0, 0.5, 0.125, 0.02)  # how often an unseen value is counted as seen
+_ROOTS: Final = 8  # that are tried, of many columns
 _FEW: Final = 4  # a column of more than n / 4 different values tells nothing of others
 
 
@@ -98,25 +100,33 @@ def _counted_bits(counts: Codes) -> float:
 
 
 def _tree_bits(ranks: list[Codes], alone: Floats) -> float:
-    """Return the bits of a tree over columns: grown from the column that saves most (Prim)."""
+    """Return the bits of a tree over columns: grown from the column that saves most (Prim).
+
+    Of many columns the few are tried as its root that may save most of others.
+    """
     many = len(ranks)
     naming = math.log2(many) + math.log2(len(_WEIGHTS) + 1)
     saved = np.zeros((many, many))  # by the second, of the first
-    for parent, by in enumerate(ranks):
-        if int(by.max(initial=0)) + 1 > max(len(by) // _FEW, 2):
-            continue
-        for column, rank in enumerate(ranks):
-            if column != parent:
-                saved[column, parent] = alone[column] - _given_bits(rank, by)
+    told = [int(by.max(initial=0)) + 1 <= max(len(by) // _FEW, 2) for by in ranks]
+    if not any(told):
+        return float(alone.sum()) + many * naming
+    for column, others in enumerate(parents(ranks)):
+        for parent in others:
+            if told[parent]:
+                less = _given_bits(ranks[column], ranks[parent])
+                saved[column, parent] = alone[column] - less
+    roots = np.argsort(-np.maximum(saved, 0.0).sum(axis=0), kind="stable")
     best = math.inf
-    for root in range(many):
-        within, total = [root], float(alone.sum())
-        while len(within) < many:
-            gains = saved[:, within].max(axis=1)
+    for root in roots[: many if many <= MANY else _ROOTS].tolist():
+        gains, total = saved[:, root].copy(), float(alone.sum())
+        within = np.zeros(many, np.bool_)
+        within[root] = True
+        for _ in range(many - 1):
             gains[within] = -math.inf
             column = int(gains.argmax())
             total -= max(float(gains[column]), 0.0)
-            within.append(column)
+            within[column] = True
+            gains = np.maximum(gains, saved[:, column])
         best = min(best, total)
     return best + many * naming
 
