@@ -178,13 +178,17 @@ class _Records:
         whole = Groups.whole(axes, [records])
         self.levels = [_Level(whole, np.zeros(1, np.bool_))]
         self._axes = whole.axes
+        self._over = 0  # so many levels are searched from the first on: no group is added there
 
     @property
     def deepest(self) -> int | None:
         """The depth at which to go on; None where nothing is left to search."""
-        last = len(self._axes)
-        left = [at for at, each in enumerate(self.levels[:last]) if not each.searched.all()]
-        return left[-1] if left else None
+        last = min(len(self._axes), len(self.levels))
+        left = (at for at in range(last - 1, self._over - 1, -1) if not self._searched(at))
+        return next(left, None)
+
+    def _searched(self, depth: int) -> bool:
+        return bool(self.levels[depth].searched.all())
 
     def rows(self, depth: int) -> Codes:
         """Return which groups are searched now: those that the answers left may last for."""
@@ -216,7 +220,9 @@ class _Records:
             deeper.searched = np.concatenate([deeper.searched, fresh])
         level.bits += stage.bits
         level.searched[stage.rows] = True
-        if all(each.searched.all() for each in self.levels[: depth + 1]):
+        while self._over <= depth and self._searched(self._over):
+            self._over += 1
+        if self._over > depth:
             level.groups = replace(level.groups, codes=level.groups.codes[:0], contexts=())
         else:
             level.found = joined([level.found, found])

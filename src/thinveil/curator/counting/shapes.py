@@ -35,6 +35,8 @@ def widths_of(cells: Cells, most: int) -> Codes:
     A column that is cut into steps of more than so many widths is taken as ranges.
     """
     low, high = cells.low, cells.high
+    if (high - low == 1).all():
+        return np.ones_like(low)
     width = (high.astype(np.uint64) - low.astype(np.uint64)).astype(np.int64)
     aligned = (width == 1) | (
         (width > 1) & (low > -INFINITE // 2) & (low % np.maximum(width, 1) == 0)

@@ -210,29 +210,24 @@ def _by_bayes(answer: Codes, asked: Sequence[Codes]) -> Flags:
     if not len(people):
         return right
     counts = often[shown].astype(np.float64)
-    tables = []
-    for each in asked:
-        size = int(each.max()) + 1
-        inside = kept >= 0
-        joint = np.bincount(each[inside] * width + kept[inside], minlength=size * width)
-        tables.append((each, size, joint.reshape(size, width)))
+    sizes = np.array([int(each.max()) + 1 for each in asked], np.int64)[:, None]
+    row = np.array(asked, np.int64).reshape(-1, len(answer)) + np.cumsum(sizes, axis=0) - sizes
+    inside = kept >= 0
+    pairs = (row[:, inside] * width + kept[inside]).ravel()
+    joint = np.bincount(pairs, minlength=int(sizes.sum()) * width).reshape(-1, width)
 
     def prior(count: Floats) -> Floats:
-        total = np.log(count + _HALF)
-        for _, size, _ in tables:
-            total = total - np.log(count + _HALF * size)
+        total: Floats = np.log(count + _HALF) - np.log(count + _HALF * sizes).sum(axis=0)
         return total
 
     base, without = prior(counts), prior(np.maximum(counts - 1, 0.0))
-    logs = [np.log(joint + _HALF) for *_, joint in tables]
-    step = max(1, _CELLS // width)
+    logs = np.log(joint + _HALF)
+    step = max(1, _CELLS // (width * max(len(row), 1)))
     for start in range(0, len(people), step):
         who = people[start : start + step]
-        value = kept[who]
-        scores, own = np.repeat(base[None], len(who), axis=0), without[value]
-        for (each, _, joint), log in zip(tables, logs, strict=True):
-            scores += log[each[who]]
-            own = own + np.log(joint[each[who], value] - 1 + _HALF)
+        value, mine = kept[who], row[:, who]
+        scores = base + logs[mine].sum(axis=0)
+        own = without[value] + np.log(joint[mine, value] - 1 + _HALF).sum(axis=0)
         scores[np.arange(len(who)), value] = -np.inf
         top = scores.max(axis=1)
         best = (scores >= top[:, None] - _TIE).argmax(axis=1)
