@@ -147,7 +147,7 @@ def test_a_line_that_names_the_separator(table: Write) -> None:
     for line in ("sep=;\r\n", '"sep=;"\n', "SEP=;\n"):
         read = load(table(line + "a;b\r\n1,5;2\r\n2,5;3\r\n"))
         assert read.schema.names == ("a", "b")
-        assert "line 1 names the separator ; and is no row (--header 1 reads it as" in said(read)
+        assert "line 1 names the separator ';' and is no row (--header 1 reads it as" in said(read)
     assert cells(table("sep=|\na|b\n1|2\n"), separator="|")[0] == ["a", "b"]
     assert cells(table("sep=:\na:b\n1:2\n"))[0] == ["a", "b"]
     assert cells(table("sep=\t\na\tb\n1\t2\n"))[0] == ["a", "b"]
@@ -330,6 +330,69 @@ def test_spaces_and_tabs_that_align(table: Write) -> None:
     assert "the quotation mark is ' (--quote names another)" in said(load(table(quoted)))
     assert cells(table(quoted), quote='"')[0] == ["'OBS'", "'GPA'"]
     assert cells(table("a,b\nit's,1\n'tis,2\n"))[1] == [("it's", "1"), ("'tis", "2")]
+
+
+def test_a_space_after_every_separator(table: Write) -> None:
+    adult = "39, State-gov, 77516\n50, Self-emp, 83311\n38, Private, 215646\n"
+    read = load(table(adult))
+    assert read.rows()[0] == (39, "State-gov", 77516)
+    assert "a space follows every separator and is no part of a field (--separator ," in said(read)
+    assert cells(table(adult), separator=",")[1][0] == ("39", " State-gov", " 77516")
+    quoted = 'name, city\nAnn, "Rome, Italy"\nBob, "Bonn, Rhine"\n'
+    assert cells(table(quoted)) == (
+        ["name", "city"],
+        [("Ann", "Rome, Italy"), ("Bob", "Bonn, Rhine")],
+    )
+    some = "name, city\nAnn,Rome\nBob, Bonn\n"
+    assert cells(table(some))[1] == [("Ann", "Rome"), ("Bob", " Bonn")]
+
+
+REAL = {
+    "World Bank": (
+        '"Data Source","World Development Indicators",\n\n"Last Updated Date","2020-07-01",\n\n'
+        '"Country Name","Country Code","1960","1961",\n"Peru","PER","10.5","10.8",\n'
+        '"Chile","CHL","8.1","8.3",\n',
+        ["Country Name", "Country Code", "1960", "1961"],
+        2,
+    ),
+    "Eurostat": (
+        "unit,geo\\TIME\t2015 \t2016 \nNR,AT\t8.4 \t8.6 \nNR,BE\t11.2 \t11.3 \n",
+        ["unit,geo\\TIME", "2015 ", "2016 "],
+        2,
+    ),
+    "a year": ("country,2020\nPeru,5\nChile,7\n", ["country", "2020"], 2),
+    "days": (
+        "country,2020-01-01,2020-02-01\nPeru,5,6\nChile,7,8\n",
+        ["country", "2020-01-01", "2020-02-01"],
+        2,
+    ),
+    "a wide title": (
+        "Staff, May, draft\n\nname,age,pay\nAnn,30,5\nBob,40,6\n",
+        ["name", "age", "pay"],
+        2,
+    ),
+    "FRED": ("DATE,GDP\n1947-01-01,243.164\n1947-04-01,.\n", ["DATE", "GDP"], 2),
+    "numpy": ("# x y z\n1.0e+00 2.0e+00 3.0e+00\n4.0e+00 5.0e+00 6.0e+00\n", ["x", "y", "z"], 2),
+    "survey": (
+        "\ufeffTimestamp;Wie alt?;\r\n31.12.2020 10:00;30;\r\n01.01.2021 11:00;40;\r\n",
+        ["Timestamp", "Wie alt?"],
+        2,
+    ),
+    "weather station": (
+        "Station: 42\nHeight: 9 m\n\ndate;time;temp\n2020-01-01;10:00;1,5\n2020-01-01;11:00;2,5\n",
+        ["date", "time", "temp"],
+        2,
+    ),
+    "semicolons and words": ("name;remark\nAnn;yes, well\nBob;no, thanks\n", ["name", "remark"], 2),
+    "one column": ("age\n30\n40\n", ["age"], 2),
+}
+
+
+@pytest.mark.parametrize("kind", REAL)
+def test_files_as_programs_and_offices_write_them(table: Write, kind: str) -> None:
+    text, names, records = REAL[kind]
+    found, rows = cells(table(text))
+    assert (found, len(rows)) == (names, records)
 
 
 def test_ragged_rows_are_named_with_their_line_and_a_remedy(table: Write) -> None:

@@ -79,7 +79,8 @@ def _text(
     encoding = _ENCODINGS.get(codecs.lookup(found.encoding).name)
     if found.encoding == "utf-16" and first_bytes(path).startswith(codecs.BOM_UTF16_LE):
         encoding = "utf-16"
-    odd = layout.comment or layout.dialect.aligned or found.above is None
+    dialect = layout.dialect
+    odd = layout.comment or dialect.aligned or dialect.loose or found.above is None
     if encoding is None or packing not in _PACKINGS or odd:
         raise DataError(
             f"{path}: DuckDB does not read this file as it is meant (its encoding, compression, "
@@ -92,9 +93,9 @@ def _text(
         auto_detect=False,
         columns={f"f{place}": "string" for place, _ in enumerate(layout.names)},
         skip=found.above,
-        delim=layout.dialect.separator,
-        quote=layout.dialect.quote,
-        escape=layout.dialect.quote,
+        delim=dialect.separator,
+        quote=dialect.quote,
+        escape=dialect.quote,
         encoding=encoding,
         compression=packing or "none",
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from thinveil.curator.tables.text.headers import Head, Row, counting, head_of, numeric, usual_width
+from thinveil.curator.tables.text.headers import Head, Row, counting, head_of, kinds, usual_width
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -36,11 +36,13 @@ class Dialect:
         separator: The character between two fields.
         quote: The quotation mark; empty where there is none.
         aligned: Whether any number of spaces and tabs separates two fields.
+        loose: Whether spaces after a separator are no part of the field.
     """
 
     separator: str
     quote: str
     aligned: bool = False
+    loose: bool = False
 
     def reader(self, lines: Iterator[str], *, strict: bool) -> Reader:
         """Return the rows of fields; the limit on a field's length is lifted for good."""
@@ -53,7 +55,7 @@ class Dialect:
             delimiter=self.separator,
             quotechar=self.quote or None,
             quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
-            skipinitialspace=self.aligned,
+            skipinitialspace=self.aligned or self.loose,
             strict=strict,
         )
 
@@ -150,7 +152,16 @@ def _separated(lines: Sequence[Line], separator: str | None, quote: str, *, cut:
         best = max(fits, key=lambda each: each.width, default=best)
     if not best.whole and (spaced := _spaced(lines, quote, cut=cut)):
         return spaced
-    return best
+    return _loosened(best, lines, cut=cut)
+
+
+def _loosened(fit: Fit, lines: Sequence[Line], *, cut: bool) -> Fit:
+    """Take away the space that follows every separator, where one does."""
+    later = [field for row in fit.rows for field in row.fields[1:]]
+    if len(fit.rows) < 2 or not later or not all(field[:1] == " " for field in later):
+        return fit
+    loose = Fit.of(replace(fit.dialect, loose=True), lines, cut=cut)
+    return loose if loose.rank >= fit.rank or loose.whole else fit
 
 
 def _spaced(lines: Sequence[Line], quote: str, *, cut: bool) -> Fit | None:
@@ -164,7 +175,7 @@ def _spaced(lines: Sequence[Line], quote: str, *, cut: bool) -> Fit | None:
             continue  # empty fields show that several spaces separate
         if fit.width == 2 and fit.head.kind == "short" and not counting([row[0] for row in below]):
             continue  # a name above two words is that of one column
-        if any(numeric(below, place) for place in range(fit.width)):
+        if any(kinds(below, place) for place in range(fit.width)):
             return fit
     return None
 

@@ -19,11 +19,13 @@ Says = Literal["data", "names", "numbers", "unknown"]
 """What a row says beside those below it: that it is one of them, that it has names, that it has
 names which are numbers, or nothing."""
 
-_DATUM: Final = re.compile(
-    r"[-+]?[.,]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"  # numbers, in many countries
-    r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ]\d{1,2}:\d\d.*)?|\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?",
-    re.ASCII,
-)
+_KINDS: Final = {
+    "date": re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ]\d{1,2}:\d\d.*)?", re.ASCII),
+    "time": re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?", re.ASCII),
+    "number": re.compile(r"[-+]?[.,]?\d[\d.,]*(?:[eE][-+]?\d+)?%?", re.ASCII),
+}
+"""Values that are no names: dates, times, and numbers as many countries write them."""
+_ENDS: Final = frozenset("0123456789.,%Z")
 _GAPS: Final = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE", "-", ".", "?"})
 """Words, in capitals, that say nothing about a column: often missing values."""
 _YEARS: Final = range(1500, 2201)
@@ -76,7 +78,7 @@ def head_of(rows: Sequence[Row], width: int) -> Head | None:
     for index, row in enumerate(rows[:_MOST_TITLES]):
         below = rows[index + 1 :]
         fields = [each.fields for each in below if len(each.fields) == width]
-        if len(row.fields) == width and not _blank_title(row, fields):
+        if len(row.fields) == width and not _wide_title(row, below, fields):
             return Head("none" if says(row.fields, fields) == "data" else "names", index)
         if len(row.fields) == width - 1 and (kind := _short(row.fields, fields)):
             return Head(kind, index)
@@ -91,26 +93,32 @@ def says(first: Sequence[str], others: Sequence[Sequence[str]]) -> Says:
     for place, text in enumerate(first):
         if _silent(text):
             continue
-        if not _DATUM.fullmatch(text.strip()):
-            if numeric(others, place):
-                return "names"
-        elif numeric(others, place):
-            seen = True
+        below = kinds(others, place)
+        if below and _kind(text) not in below:
+            return "names"
+        seen = seen or bool(below)
     if not seen:
         return "unknown"
     return "numbers" if _numbers_as_names(first, others) else "data"
 
 
-def numeric(rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Tell whether a column has numbers or dates in all rows that say anything."""
-    seen = False
+def kinds(rows: Sequence[Sequence[str]], place: int) -> set[str]:
+    """Return whether a column holds numbers, dates or times; nothing where it holds a word."""
+    found: set[str] = set()
     for row in rows:
-        text = row[place]
-        if _DATUM.fullmatch(text.strip()):
-            seen = True
-        elif not _silent(text):
-            return False
-    return seen
+        if kind := _kind(row[place]):
+            found.add(kind)
+        elif not _silent(row[place]):
+            return set()
+    return found
+
+
+def _kind(text: str) -> str:
+    """Return whether a text is a number, a date or a time; nothing where it is a word."""
+    text = text.strip()
+    if not text or text[-1] not in _ENDS:
+        return ""
+    return next((kind for kind, written in _KINDS.items() if written.fullmatch(text)), "")
 
 
 def counting(texts: Sequence[str]) -> bool:
@@ -138,24 +146,29 @@ def _numbers_as_names(first: Sequence[str], others: Sequence[Sequence[str]]) -> 
     if len(first) > 2 and first[0].strip() == "0" and counting([each.strip() for each in first]):
         return True
     years = [place for place, text in enumerate(first) if _year(text)]
-    given = [text for text in first if _DATUM.fullmatch(text.strip())]
-    if len(years) < 2 or len(years) < len(given) or len(set(given)) < len(given):
+    given = [text.strip() for text in first if _kind(text)]
+    if len(years) < len(given) or len(set(given)) < len(given):
         return False
-    return all(any(not _year(row[place]) for row in others) for place in years)
+    like = [[_year(row[place]) for row in others] for place in years]
+    return not any(map(any, like)) if len(years) == 1 else not any(map(all, like))
 
 
 def _year(text: str) -> bool:
+    text = text.strip()
     return text.isdecimal() and len(text) == 4 and int(text) in _YEARS
 
 
-def _blank_title(row: Row, below: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a row is as wide as the table and yet a title: spreadsheets fill it up."""
-    if len(row.fields) < 3 or row.filled > 1 or not below:
+def _wide_title(row: Row, rows: Sequence[Row], below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a row is as wide as the table and yet a title, which spreadsheets fill up."""
+    if len(row.fields) < 3 or len(below) < 2:
         return False
     if not row.filled:
         return True
-    begins = bool(row.fields[0].strip())
-    return begins and all(each.strip() for each in below[0]) and says(below[0], below[1:]) != "data"
+    if rows[0].line > row.end + 1 and len(rows[0].fields) == len(row.fields):
+        return says(below[0], below[1:]) == "names"  # a blank line parts it from the names
+    if row.filled > 1 or not row.fields[0].strip() or not all(each.strip() for each in below[0]):
+        return False
+    return says(below[0], below[1:]) != "data"
 
 
 def _short(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Kind | None:
@@ -165,10 +178,10 @@ def _short(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Kind | None:
     if all(not row[-1].strip() for row in rows):
         return "trailing"
     firsts = [row[0] for row in rows]
-    named = all(name.strip() and not _DATUM.fullmatch(name.strip()) for name in names)
+    named = all(name.strip() and not _kind(name) for name in names)
     if not named or len(firsts) < 2 or len(set(firsts)) < len(firsts):
         return None  # R's row names differ from each other
-    if len(names) == 1 and not counting(firsts) and not numeric(rows, 1):
+    if len(names) == 1 and not counting(firsts) and not kinds(rows, 1):
         return None  # one column of texts that hold a separator
     return "short" if says(rows[0], rows[1:]) in ("data", "unknown") else None
 
@@ -187,11 +200,11 @@ def _title(row: Row, below: Sequence[Row], width: int) -> bool:
         return False
     if parted or width > 2:
         return True
-    numbers = any(numeric(agreeing[1:], place) for place in range(width))
+    numbers = any(kinds(agreeing[1:], place) for place in range(width))
     return len(agreeing) == len(table) and numbers
 
 
 def _mixed(fields: Sequence[str], width: int) -> bool:
     """Tell whether a row of words and numbers is far too short to be one of the table."""
-    numbers = sum(bool(_DATUM.fullmatch(each.strip())) for each in fields)
+    numbers = sum(bool(_kind(each)) for each in fields)
     return 0 < numbers < len(fields) <= width // 2

@@ -19,7 +19,8 @@ from thinveil.errors import DataError
 MARK: Final = "#"
 """What comments begin with, where nobody says it."""
 _EXCEL: Final = re.compile(r'"?sep=([^"\r\n])"?\s*', re.I)
-_SHOWN: Final = {"\t": "tab", " ": "spaces"}
+_SHOWN: Final = {"\t": "tab", ";": "';'", "|": "'|'"}
+"""Separators as a shell takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,12 @@ def _fitted(sketch: _Sketch, reading: Reading, *, cut: bool) -> Fit:
 def _say_dialect(sketch: _Sketch, reading: Reading, fit: Fit) -> None:
     if sketch.separator is None and fit.dialect.separator == " ":
         sketch.assumed.append("spaces separate the fields (--separator names another mark)")
+    if fit.dialect.loose:
+        mark = _shown(fit.dialect.separator)
+        sketch.assumed.append(
+            "a space follows every separator and is no part of a field "
+            f"(--separator {mark} keeps it)"
+        )
     if reading.quote is None and fit.dialect.quote == "'":
         sketch.assumed.append("the quotation mark is ' (--quote names another)")
 
