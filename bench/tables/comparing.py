@@ -108,10 +108,10 @@ def _stata(path: Path) -> Cells:
     import pandas
 
     frame = pandas.read_stata(path, convert_categoricals=False)
+    # The shortest text that means the stored number: a float of four bytes has few digits.
     return Cells(
         [str(name) for name in frame.columns],
         [
-            # not tolist(): its floats are wider than those of single precision in the file
             ["" if pandas.isna(value) else str(value) for value in frame[name].to_numpy()]
             for name in frame.columns
         ],
