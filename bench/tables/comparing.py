@@ -118,8 +118,8 @@ def _stata(path: Path) -> Cells:
     )
 
 
-def compare(cells: Cells, found: Found) -> Level:
-    """Return how well a reconstructed table fits the file: the worst of its columns.
+def compare(cells: Cells, found: Found) -> tuple[Level, list[str]]:
+    """Return how well a reconstructed table fits the file, and the columns that fit no better.
 
     Raises:
         Differs: A cell differs, or a column is missing that does not count the rows.
@@ -127,7 +127,7 @@ def compare(cells: Cells, found: Found) -> Level:
     if cells.records != len(found.rows):
         raise Differs(f"{len(found.rows):,} records instead of {cells.records:,}")
     columns = list(zip(*found.rows, strict=True))
-    level: Level = "exact"
+    levels: dict[str, Level] = {}
     keys: list[Sequence[Hashable]] = []
     others: list[Sequence[Hashable]] = []
     for place, spot in pairs(cells, found.names).items():
@@ -137,12 +137,13 @@ def compare(cells: Cells, found: Found) -> Level:
         if fit is None:
             raise Differs(f"column {name!r} differs ({kind})")
         reached, one, other = fit
-        level = max(level, reached, key=LEVELS.index)
+        levels[name] = reached
         keys.append(one)
         others.append(other)
     if Counter(zip(*keys, strict=True)) != Counter(zip(*others, strict=True)):
         raise Differs("each column is right by itself, the records are not")
-    return level
+    worst = max(levels.values(), key=LEVELS.index)
+    return worst, [name for name, level in levels.items() if level == worst]
 
 
 def pairs(cells: Cells, names: Sequence[str]) -> dict[int, int]:

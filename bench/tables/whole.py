@@ -68,7 +68,8 @@ def one(table: Table, seconds: float = SECONDS) -> Outcome:
         return ended("wrong", f"{type(error).__name__}: {error}")
     took = time.perf_counter() - start
     try:
-        outcome = ended(compare(cells, found))
+        kind, columns = compare(cells, found)
+        outcome = ended(kind, "" if kind == "exact" else f"column {', '.join(columns)}")
         public = public_numbers(cells, found)
     except Differs as error:
         return ended("wrong", str(error))
