@@ -35,7 +35,7 @@ STEPS: dict[str, st.SearchStrategy[Decimal]] = {
         st.integers(-40, 3),
     ),
 }
-STEPS["double"] = st.sampled_from(["1e-150", "1", "5e-324", "1e-300", "2.5e200"]).map(Decimal)
+STEPS["double"] = st.sampled_from(["1e-38", "1", "5e-324", "1e-300", "2.5e200"]).map(Decimal)
 FURTHEST = {"date": 20_000, "datetime": 60_000 * 10**6}
 
 

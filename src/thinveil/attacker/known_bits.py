@@ -181,11 +181,12 @@ def _counted(
 def _alone(margin: ColumnFound, size: int, records: int) -> tuple[float, bool]:
     """Return the bits of a column by itself, and whether all its records have a value."""
     counts = np.array([count for _, count in margin.values], np.int64)
-    wide = np.array(margin.ranges, np.int64).reshape(-1, 2)
-    left = records - int(counts.sum()) - int(wide[:, 1].sum())
-    many = np.concatenate([counts, wide[:, 1], [left]])
+    held = np.array([count for _, count in margin.ranges], np.int64)
+    wide = np.array([values for values, _ in margin.ranges], np.float64)
+    left = records - int(counts.sum()) - int(held.sum())
+    many = np.concatenate([counts, held, [left]])
     ways = _orders(np.array([records])) - _orders(many)
-    inside = (wide[:, 1] * np.log2(wide[:, 0] / size)).sum()
+    inside = (held * np.log2(wide / size)).sum()
     if left:  # somewhere among the values that are not settled
         inside += left * math.log2(max(size - len(counts), 1) / size)
     bits = float(counts.sum() * math.log2(size) - ways - inside)

@@ -230,9 +230,10 @@ class Grid:
                 f"or steps={{{self.name!r}: '{precision}'}} where Python loads it"
             )
         if not 0 < width <= LIMIT // 2 or width != int(width):
+            multiple = f", a multiple of its step {self.step}, and less than 2^61 steps"
             raise SchemaError(
-                f"precision of {self.name!r}: must be a number above zero, a multiple of its step "
-                f"{self.step}, and less than 2^61 steps"
+                f"precision of {self.name!r}: must be a number above zero"
+                + multiple * (self.kind != "double")
             )
         return int(width)
 

@@ -116,11 +116,10 @@ class Columns(Splits):
     def ranges(self) -> list[tuple[Stretch, ...]]:
         """Return for each column how many values and records each range has that is not split."""
         nodes = np.flatnonzero(self._open[: self._used])
-        owners, wide = self.owner[nodes], self.end[nodes] - self.first[nodes]
         found: list[list[Stretch]] = [[] for _ in self.axes]
-        each = np.stack([owners, wide, self.size[nodes]], axis=1)
-        for owner, values, records in each.tolist():
-            found[owner].append((values, records))
+        each = np.stack([self.owner[nodes], self.first[nodes], self.end[nodes], self.size[nodes]])
+        for owner, first, end, records in each.T.tolist():
+            found[owner].append((end - first, records))  # whole numbers of any size: 2^63 occurs
         return [tuple(stretches) for stretches in found]
 
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:

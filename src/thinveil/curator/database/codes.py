@@ -3,7 +3,8 @@
 What comes out is what `load` makes of the same content. Numbers, dates and times are coded by
 arithmetic where they are. Texts are coded by a table of the distinct texts, which is the one
 thing that leaves the database, and only where no schema lists them. Numbers and dates that are
-stored as texts are read by this process where it reads the file itself (text files, SQLite).
+stored as texts, and floats that no arithmetic of a database codes exactly, are read by this
+process where it reads the file itself (text files, DuckDB, SQLite).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.recognising import UNKNOWN, Customs
 from thinveil.errors import DataError
 from thinveil.language.formats.truths import spellings
-from thinveil.language.schema import EXACT, LIMIT, Attribute, Categories, Grid, Schema
-from thinveil.language.texts import many
+from thinveil.language.schema import EXACT, LIMIT, NUMBERS, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import NUMBER, many
 
 GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
@@ -68,6 +69,10 @@ def infer_fields(
             inferred.append(_of_texts(field.name, texts[field.name], gaps[place], reading))
         elif not mine["present"]:
             inferred.append(Found(Categories(field.name, (), missing=True)))
+        elif session.engine.here and _unfit(field, mine):
+            texts[field.name] = _as_read(session, table, field)
+            gaps[place] = mine["gap"] > 0
+            inferred.append(_of_texts(field.name, texts[field.name], gaps[place], reading))
         else:
             inferred.append(Found(_of_numbers(field, mine)))
 
@@ -93,15 +98,25 @@ def _tests(field: Field) -> dict[str, Any]:
             tests[f"p{places}"] = there & (field.value.round(places) != field.value)
     if field.kind == "float":
         finite = field.value.abs() <= (3.4028235e38 if field.single else 1.7976931348623157e308)
-        tests["infinite"] = there & ~finite
+        small = field.value.cast("float64").abs() <= _WHOLE_FLOAT
+        tests |= {"infinite": there & ~finite, "large": there & finite & ~small}
         for places in range(PLACES + 1):
             # What is too large to have decimals is left to the codes to refuse.
-            small = field.value.cast("float64").abs() <= _WHOLE_FLOAT
             tests[f"p{places}"] = there & small & ~_float_at(field, places)[0]
     if field.kind in ("date", "time", "clock"):
         for width in TIMES:
             tests[f"w{width}"] = there & (field.value % width != 0)
     return tests
+
+
+def _unfit(field: Field, found: dict[str, int]) -> bool:
+    """Tell whether numbers are more than arithmetic in a database codes exactly."""
+    if found.get("unsound") or found.get("infinite") or field.kind not in ("float", "decimal"):
+        return False
+    if field.single and found["p0"]:
+        return True  # its shortest decimals, which files hold, are not the nearest ones
+    unfit = all(found[f"p{places}"] for places in range(field.places + 1))
+    return unfit or found.get("large", 0) > 0
 
 
 def _rows(count: int) -> str:
@@ -138,6 +153,20 @@ def distinct(session: Session, table: Any, field: Field) -> list[str]:
     """Fetch the distinct texts of a column."""
     rows = session.rows(table.select(text=field.text).distinct())
     return [row[0] for row in rows if row[0] is not None]
+
+
+def _as_read(session: Session, table: Any, field: Field) -> list[str]:
+    """Fetch the distinct values of a column as texts, as a file would hold them."""
+    if field.kind != "float":
+        return distinct(session, table, field)
+    rows = session.rows(table.select(value=field.value.cast("float64")).distinct())
+    values = (row[0] for row in rows if row[0] is not None and row[0] == row[0])
+    return [str(_own(field, each)).removesuffix(".0") for each in values]
+
+
+def _own(field: Field, value: float | str) -> Any:
+    """Return a number as the kind of float that a column holds."""
+    return np.float32(value) if field.single else float(value)
 
 
 def _of_texts(
@@ -184,9 +213,12 @@ def code_table(
                     )
                 texts[field.name] = distinct(session, table, field)
             known = _mapping(attribute, texts.get(field.name), reading)
-            codes = np.array(list(known.values()), np.int64)
-            sent = session.put({f"t{place}": list(known), f"m{place}": codes})
-            joined = joined.left_join(sent, field.text == sent[f"t{place}"])
+            joined = _with_codes(session, joined, place, field, known)
+        elif field.name in texts or _beyond(session, table, field, attribute):
+            if field.name not in texts:
+                texts[field.name] = _as_read(session, table, field)
+            known = _mapping(attribute, texts[field.name], reading)
+            joined = _with_codes(session, joined, place, field, known)
         else:
             valid, code = _code(field, attribute)
             tests[place] = (valid if field.sound is None else field.sound & valid), code
@@ -196,6 +228,41 @@ def code_table(
         gap = by_name[attribute.name].gap
         chosen[f"c{place}"] = ibis.cases((gap, GAP), (valid, code)).cast("int64")
     return joined.select(**chosen)
+
+
+def _beyond(session: Session, table: Any, field: Field, grid: Grid) -> bool:
+    """Tell whether values must be read to be coded: arithmetic in a database does not suffice."""
+    exponent = grid.step.normalize(EXACT).as_tuple().exponent
+    assert isinstance(exponent, int)
+    beyond = grid.kind == "double" or grid.rounded or (grid.kind in NUMBERS and -exponent > PLACES)
+    if beyond and not (session.engine.here and (field.kind == "float" or field.text is not None)):
+        what = "doubles" if grid.kind == "double" else f"steps of {grid.step}"
+        what += ", rounded down," if grid.rounded else ""
+        raise DataError(
+            f"column {field.name!r}: {what} cannot be counted exactly in a database; round the "
+            f"column there (in a view, say) and give a step of at most {PLACES} decimals"
+        )
+    if beyond or field.kind != "float" or not session.engine.here:
+        return beyond
+    off = ~field.gap & ~_code(field, grid)[0]
+    return (field.single and grid.step < 1) or counts_of(session, table, {"off": off})["off"] > 0
+
+
+def _with_codes(
+    session: Session, table: Any, place: int, field: Field, known: dict[str, int]
+) -> Any:
+    """Join the codes of known values to a table."""
+    key, value = f"t{place}", f"m{place}"
+    if field.kind != "float":
+        codes = np.array(list(known.values()), np.int64)
+        sent = session.put({key: list(known), value: codes})
+        return table.left_join(sent, field.text == sent[key])
+    floats = {
+        float(_own(field, text)): code for text, code in known.items() if NUMBER.fullmatch(text)
+    }
+    codes = np.array(list(floats.values()), np.int64)
+    sent = session.put({key: np.array(list(floats), np.float64), value: codes})
+    return table.left_join(sent, field.value.cast("float64") == sent[key])
 
 
 def _mapping(attribute: Attribute, texts: Sequence[str] | None, reading: Reading) -> dict[str, int]:

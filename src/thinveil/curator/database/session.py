@@ -60,7 +60,7 @@ class Session:
         name = self._name() if instead is None else instead.get_name()
         self.engine.upload(name, columns, again=instead is not None)
         self._names[name] = None
-        kinds = {"BIGINT": "int64", "TEXT": "string"}
+        kinds = {"BIGINT": "int64", "DOUBLE": "float64", "TEXT": "string"}
         return ibis.table({key: kinds[type_of(each)] for key, each in columns.items()}, name=name)
 
     def keep(self, *expressions: Any, index: Sequence[str] = ()) -> Any:

@@ -19,6 +19,7 @@ from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import check_names
 from thinveil.curator.tables.files import check_columns, reading_of
 from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import NO_REMARKS, READ_AS_USUAL, Reading, Remarks
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
@@ -158,7 +159,8 @@ def _opened(
     names, remarks = reading.chosen(names, where), NO_REMARKS
     check_names(names, where)
     if schema is not None:
-        schema = reading.described(schema)
+        schema, told = on_steps(reading.described(schema), reading.steps)
+        remarks = Remarks(told)
         check_columns(names, schema)
     session.ready(table)
     plain = table.select(**{f"x{place}": table[name] for place, name in enumerate(names)})

@@ -66,8 +66,9 @@ def load_as(source: object, schema: Schema | None, reading: Reading) -> Dataset:
         schema, assumed = infer(raw.columns, reading)
         records = len(raw.columns[0].index)
         remarks = remarks.and_also(Remarks(assumed)).and_also(doubts(schema, records))
-    elif reading.steps:
-        schema = on_steps(schema, reading.steps)
+    else:
+        schema, assumed = on_steps(schema, reading.steps)
+        remarks = remarks.and_also(Remarks(assumed))
     return code(raw.columns, reading.described(schema), reading, remarks)
 
 

@@ -26,6 +26,9 @@ _SAFE: Final = 300  # powers of ten within which doubles hold 15 digits: all are
 _MOST: Final = Decimal(2**1023)  # between the sizes of doubles that one grid holds
 
 
+_AS_ASKED: Final = "rounded down to steps of {step}, as asked"
+
+
 class Chosen(NamedTuple):
     """A grid for a column, and a sentence for whatever it does not keep, without its name."""
 
@@ -204,25 +207,28 @@ def _as_wanted(name: str, written: Collection[Digits], gaps: bool, step: Decimal
             for each in written
             if each.digits and each.leading == top
         )
-        most = max(sizes, default=Decimal(0)) / step
-    if most >= LIMIT - 1:
+        fine = max(sizes, default=Decimal(0)) >= (LIMIT - 1) * step
+    if fine:
         raise DataError(
             f"column {name!r}: steps of {step} are too fine to count its values in; give "
             f"{_option(name)} a coarser one"
         )
-    return Chosen(grid, (f"rounded down to steps of {step}, as asked",))
+    return Chosen(grid, (_AS_ASKED.format(step=step),))
 
 
-def on_steps(schema: Schema, steps: Mapping[str, str]) -> Schema:
-    """Return a schema whose columns of doubles are on the grids that somebody wants instead."""
-    return Schema(tuple(_regridded(each, steps) for each in schema))
+def on_steps(schema: Schema, steps: Mapping[str, str]) -> tuple[Schema, tuple[str, ...]]:
+    """Return a schema whose doubles are on the grids that somebody wants, and what changed."""
+    attributes = [_regridded(each, _step(steps.get(each.name))) for each in schema]
+    changed = [old.name for old, new in zip(schema, attributes, strict=True) if old != new]
+    told = (f"column {each!r}: {_AS_ASKED.format(step=steps[each])}" for each in changed)
+    return (Schema(tuple(attributes)), tuple(told)) if changed else (schema, ())
 
 
-def _regridded(attribute: Attribute, steps: Mapping[str, str]) -> Attribute:
-    step = _step(steps.get(attribute.name))
+def _regridded(attribute: Attribute, step: Decimal | None) -> Attribute:
     if step is None or not isinstance(attribute, Grid) or attribute.kind != "double":
         return attribute
     grid = _stepped(attribute.name, step, attribute.missing, rounded=True)
+    grid = replace(grid, format=attribute.format)
     if attribute.lower is None or attribute.upper is None:
         return grid
     ends = (attribute.lower, attribute.upper)

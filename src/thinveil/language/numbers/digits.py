@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 SURE: Final = 15
@@ -82,8 +83,12 @@ def without_noise(number: Decimal) -> Decimal:
 
 
 def held(number: Decimal, double: float) -> bool:
-    """Tell whether a number is what a double holds: it comes back, written with as many digits."""
-    if not number or not double:
+    """Tell whether a number is what the nearest double holds, rounded to as many digits.
+
+    Half a digit may be rounded either way: programs that write numbers differ in that.
+    """
+    if not number or not double or math.isinf(double):
         return number == double
-    digits = len(number.as_tuple().digits)
-    return math.isfinite(double) and Decimal(f"{double:.{digits - 1}e}") == number
+    last = number.as_tuple().exponent
+    assert isinstance(last, int)
+    return 2 * abs(Fraction(double) - Fraction(number)) <= Fraction(10) ** last

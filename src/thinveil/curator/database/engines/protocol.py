@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 
 from thinveil.errors import DataError, MissingExtra, ThinveilError, UsageError
-from thinveil.language.queries import Codes
+from thinveil.language.queries import Codes, Floats
 
-Arrays = Mapping[str, Codes | Sequence[str]]
+Arrays = Mapping[str, Codes | Floats | Sequence[str]]
 """The columns of a small table to be sent: codes or texts."""
 
 
@@ -176,9 +176,11 @@ def builtin(name: str, moment: Any) -> Any:
     return ibis.udf.scalar.builtin(function, name=name, signature=signature)(moment)
 
 
-def type_of(values: Codes | Sequence[str]) -> str:
+def type_of(values: Codes | Floats | Sequence[str]) -> str:
     """Return the SQL type of a column to be sent."""
-    return "BIGINT" if isinstance(values, np.ndarray) else "TEXT"
+    if isinstance(values, np.ndarray):
+        return "DOUBLE" if values.dtype.kind == "f" else "BIGINT"
+    return "TEXT"
 
 
 def listed_types(columns: Arrays) -> str:
@@ -196,7 +198,7 @@ def arrow_table(columns: Arrays) -> Any:
     """Return a small table as Arrow has it."""
     import pyarrow as pa
 
-    kinds = {"BIGINT": pa.int64(), "TEXT": pa.string()}
+    kinds = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), "TEXT": pa.string()}
     return pa.table(
         {name: pa.array(values, kinds[type_of(values)]) for name, values in columns.items()}
     )
