@@ -473,7 +473,7 @@ def test_a_database_elsewhere_says_what_to_do_about_floats(
 
     monkeypatch.setattr(duckdb.DuckDB, "here", False)  # as if it were a server
     pq.write_table(pa.table({"x": [1 / 3, 0.5]}), "t.parquet")
-    with pytest.raises(DataError, match="more than 15 decimals.*round the column"):
+    with pytest.raises(DataError, match=r"more than 15 decimals.*round the column"):
         open_database("t.parquet")
     for grid in (Grid("x", "double"), Grid("x", "decimal", Decimal("0.1"), rounded=True)):
         with pytest.raises(DataError, match=r"cannot be counted exactly.*round the column there"):
