@@ -302,6 +302,10 @@ def test_a_spreadsheet_that_would_fill_the_memory_is_refused(monkeypatch):
     row = f'<table:table-row table:number-rows-repeated="1000000">{office("float", "1", times)}'
     with pytest.raises(DataError, match="more than 100,000,000 cells"):
         read(open_document("far.ods", f"{row}</table:table-row>"))
+    number = OLD.index(b"\x03\x02\x0e\x00") + 4  # a cell with a number: its row, its column
+    Path("far.xls").write_bytes(OLD[:number] + b"\xff\xff\xff\xff" + OLD[number + 4 :])
+    with pytest.raises(DataError, match="a damaged one"):
+        read("far.xls")
     # a part that is larger than it says, as its true size is what counts
     with zipfile.ZipFile("bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", "<workbook/>")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -27,6 +29,17 @@ from thinveil.language.texts import many, nearest
 
 _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
 """What a locked workbook holds: Office encrypts the package as a whole."""
+_MOST_MEMORY: Final = 2**32
+"""Bytes for a trial; all cells that an old sheet can have, 65,536 times 256, take an eighth."""
+_TRIAL: Final = """
+import resource, sys
+import python_calamine
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+with open(sys.argv[2], "rb") as file:
+    book = python_calamine.load_workbook(file)
+    for name in book.sheet_names:
+        book.get_sheet_by_name(name)
+"""
 _PANIC: Final = "pyo3_runtime"
 """Where the errors come from by which Rust gives up, as on some damaged files."""
 _WIDE: Final = 3
@@ -49,8 +62,12 @@ def read_old_excel(path: Path, reading: Reading) -> Raw:
 
 
 def _check_old(path: Path) -> None:
+    """Open it in a process of its own first: a damaged file can end the one that reads it."""
     if _LOCKED in path.read_bytes():
         raise _locked(path)
+    command = [sys.executable, "-P", "-c", _TRIAL, str(_MOST_MEMORY), str(path)]
+    if subprocess.run(command, capture_output=True).returncode:
+        raise Damaged
 
 
 def _calamine() -> Any:

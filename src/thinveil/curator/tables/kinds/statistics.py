@@ -59,7 +59,7 @@ def _read(path: Path, reading: Reading, function: str, program: str) -> Raw:
             found: tuple[Mapping[str, Sequence[object]], Any] = getattr(pyreadstat, function)(
                 str(path), output_format="dict", **how, **told
             )
-        except (*stray, ValueError, OverflowError, TypeError):
+        except (*stray, ValueError, OverflowError, TypeError, AttributeError):
             raise DataError(
                 f"{path}: not a file of {program}, or a damaged one, or in another encoding "
                 "(--encoding NAME), or with a date beyond the calendar: save the table as CSV "
