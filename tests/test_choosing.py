@@ -163,13 +163,11 @@ def test_a_column_that_is_left_out_is_not_looked_at():
         _, name = followed(str(refused.value))
         assert thinveil.load(source, drop=name).rows() == [(1,), (2,)]
     pandas = pytest.importorskip("pandas")
-    mixed = pandas.DataFrame({"age": [1, 2], "mixed": [object(), 2]})
-    twice = pandas.DataFrame([[1, 2, 3], [2, 3, 4]], columns=["age", "a", "a"])
-    for frame in (mixed, twice):
-        with pytest.raises(DataError) as refused:
-            thinveil.load(frame)
-        _, name = followed(str(refused.value))
-        assert thinveil.load(frame, drop=name).rows() == [(1,), (2,)]
+    frame = pandas.DataFrame({"age": [1, 2], "mixed": [object(), 2]})
+    with pytest.raises(DataError) as refused:
+        thinveil.load(frame)
+    _, name = followed(str(refused.value))
+    assert thinveil.load(frame, drop=name).rows() == [(1,), (2,)]
 
 
 def test_columns_of_a_database_are_left_out():

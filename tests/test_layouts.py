@@ -107,6 +107,20 @@ def test_two_row_numbers_as_pandas_leaves_them(table: Write) -> None:
     assert cells(table(",\n0,0\n1,1\n"))[0] == ["column 1"]  # something must be left
 
 
+def test_frames_are_read_as_their_files(table: Write) -> None:
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    path = table(",a,b\n1,x,5\n2,y,6\n3,z,7\n")
+    frame = pandas.read_csv(path)
+    assert list(frame.columns) == ["Unnamed: 0", "a", "b"]
+    for source in (frame, frame.rename(columns={"Unnamed: 0": ""})):
+        assert load(source).schema.names == ("a", "b")
+        assert load(source).remarks == load(path).remarks
+    assert load(frame, keep_unnamed=True).schema.names == ("Unnamed: 0", "a", "b")
+    assert load(frame, only=("a",)).schema.names == ("a",)
+    assert load(frame[["a", "a"]]).schema.names == ("a", "a (2)")
+
+
 def test_a_trailing_separator(table: Write) -> None:
     both, rows_only = "a,b,\n1,2,\n3,4,\n", "a,b\n1,2,\n3,4,\n"
     for text in (both, rows_only, both.replace(",", ";"), rows_only.replace(",", "\t")):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
-from thinveil.curator.tables.delimited import check_names
 from thinveil.curator.tables.kinds.cells import without_point
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
+from thinveil.curator.tables.text.naming import is_unnamed, named, needless
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.language.queries import Codes
 
@@ -37,7 +37,7 @@ def read_parquet(path: Path, reading: Reading) -> Raw:
             table = pa.parquet.ParquetFile(file).read()
         except (pa.ArrowException, ValueError, OSError):
             raise DataError(f"{path}: not a Parquet file, or a damaged one") from None
-    return _columns(pa, table.column_names, table.columns, str(path), reading)
+    return _of_table(pa, table, str(path), reading)
 
 
 def read_arrow(path: Path, reading: Reading) -> Raw:
@@ -48,7 +48,7 @@ def read_arrow(path: Path, reading: Reading) -> Raw:
             table = pa.feather.read_table(file)
         except (pa.ArrowException, ValueError, OSError):
             raise DataError(f"{path}: not a file of Arrow, or a damaged one") from None
-    return _columns(pa, table.column_names, table.columns, str(path), reading)
+    return _of_table(pa, table, str(path), reading)
 
 
 def read_frame(source: object, reading: Reading) -> Raw:
@@ -71,43 +71,55 @@ def read_frame(source: object, reading: Reading) -> Raw:
         table = source if isinstance(source, pa.Table) else pa.table(source)
     except (pa.ArrowException, TypeError, ValueError):
         raise DataError(f"{where} holds no table: give one with named columns") from None
-    return _columns(pa, table.column_names, table.columns, where, reading)
+    return _of_table(pa, table, where, reading)
 
 
 def _read_pandas(pa: Any, frame: Any, where: str, reading: Reading) -> Raw:
     if frame.ndim != 2:
         raise UsageError(f"cannot read {where}: use to_frame() to make it a data frame")
     names = [str(name) for name in frame.columns]
-    kept = set(reading.chosen(names, where)) if names else set()
-    arrays: list[Any] = []
-    for position, name in enumerate(names):
-        if name not in kept:
-            arrays.append(None)
-            continue
+
+    def array(place: int) -> Any:
         try:
-            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+            return pa.array(frame.iloc[:, place], from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise DataError(
-                f"{where}: column {name!r} mixes values of several kinds, or of one that Arrow "
-                "does not know: turn it into numbers or texts first, such as with astype(str), or "
-                f"leave it out ({leaving_out(name)})"
+                f"{where}: column {names[place]!r} mixes values of several kinds, or of one that "
+                "Arrow does not know: turn it into numbers or texts first, such as with "
+                f"astype(str), or leave it out ({leaving_out(names[place])})"
             ) from None
-    return _columns(pa, names, arrays, where, reading)
+
+    return _columns(pa, names, array, len(frame), where, reading)
+
+
+def _of_table(pa: Any, table: Any, where: str, reading: Reading) -> Raw:
+    return _columns(pa, table.column_names, table.column, len(table), where, reading)
 
 
 def _columns(
-    pa: Any, names: Sequence[str], arrays: Sequence[Any], where: str, reading: Reading
+    pa: Any,
+    names: Sequence[str],
+    array: Callable[[int], Any],
+    records: int,
+    where: str,
+    reading: Reading,
 ) -> Raw:
-    """Return the wanted columns; what is left out is not looked at."""
+    """Return the wanted columns; what is left out is not looked at, unless it has no name."""
     if not names:
         raise DataError(f"{where} is empty: give a table with at least one column")
-    kept = set(reading.chosen(names, where))
-    wanted = [pair for pair in zip(names, arrays, strict=True) if pair[0] in kept]
-    check_names([name for name, _ in wanted], where)
-    if not len(wanted[0][1]):
+    unnamed = {
+        place: _column(pa, name, array(place), where)
+        for place, name in enumerate(names)
+        if is_unnamed(name) and records
+    }
+    called, assumed = named(names, *needless(unnamed), reading)
+    places = {name: place for place, name in enumerate(called) if name is not None}
+    kept = reading.chosen(list(places), where)
+    if not records:
         raise DataError(f"{where}: the table has no records: give at least one row of data")
-    said = reading.said_of([name for name in names if name not in kept])
-    return Raw([_column(pa, name, array, where) for name, array in wanted], said)
+    said = reading.said_of([name for name in places if name not in kept])
+    columns = [_column(pa, name, array(places[name]), where) for name in kept]
+    return Raw(columns, (*assumed, *said))
 
 
 def _column(pa: Any, name: str, array: Any, where: str) -> Column:

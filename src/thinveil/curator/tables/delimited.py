@@ -15,9 +15,8 @@ import numpy as np
 
 from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
-from thinveil.curator.tables.text.headers import counting
 from thinveil.curator.tables.text.layouts import Layout, layout_of
-from thinveil.curator.tables.text.naming import is_unnamed, named
+from thinveil.curator.tables.text.naming import is_unnamed, named, needless
 from thinveil.curator.tables.text.unpacking import unpacked
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
@@ -152,23 +151,14 @@ def read_text(file: Iterator[str], path: Path, reading: Reading) -> Raw:
 
 def _named(columns: Sequence[Column], layout: Layout, reading: Reading) -> Raw:
     """Give columns their names, and leave out those that only count rows or are empty."""
-    unnamed = [place for place, name in enumerate(layout.names) if is_unnamed(name)]
-    counts = {place for place in unnamed if _counts(columns[place])}
-    empty = {place for place in unnamed if not any(map(str.strip, map(str, columns[place].texts)))}
-    names, assumed = named(layout.names, counts, empty, reading)
+    found = needless({at: columns[at] for at, name in enumerate(layout.names) if is_unnamed(name)})
+    names, assumed = named(layout.names, *found, reading)
     kept = [
         Column(name, column.texts, column.index)
         for name, column in zip(names, columns, strict=True)
         if name is not None
     ]
     return Raw(kept, (*layout.assumed, *assumed))
-
-
-def _counts(column: Column) -> bool:
-    """Tell whether a column counts the rows; its texts are in the order of their first row."""
-    if len(column.texts) < len(column.index):
-        return False
-    return counting([str(text) for text in column.texts])
 
 
 class Rows:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.reading import Reading, leaving_out
+from thinveil.curator.tables.text.headers import counting
 
 _PANDAS: Final = re.compile(r"Unnamed: \d+(?:\.\d+|_level_\d+)?", re.ASCII)
 """What pandas calls a column without a name when it reads a file, and then writes as its name."""
@@ -21,14 +23,29 @@ def is_unnamed(name: str) -> bool:
     return not name.strip() or _PANDAS.fullmatch(name) is not None
 
 
+def needless(unnamed: Mapping[int, Column]) -> tuple[set[int], set[int]]:
+    """Return which columns without a name count the rows, and which are empty, by their places.
+
+    The texts of a column are in the order of their first row.
+    """
+    counts, empty = set(), set()
+    for place, column in unnamed.items():
+        texts = [text or "" for text in column.texts]
+        if len(texts) == len(column.index) and counting(texts):
+            counts.add(place)
+        elif not any(text.strip() for text in texts):
+            empty.add(place)
+    return counts, empty
+
+
 def named(
-    names: Sequence[str], counting: Collection[int], empty: Collection[int], reading: Reading
+    names: Sequence[str], counts: Collection[int], empty: Collection[int], reading: Reading
 ) -> tuple[list[str | None], list[str]]:
     """Return the name of each column, None for those left out, and what was assumed.
 
     Args:
         names: The names in the file.
-        counting: The places of columns without a name that only count the rows.
+        counts: The places of columns without a name that only count the rows.
         empty: The places of those that are empty in all rows.
         reading: Whether such columns are kept, and which are asked for by their new names.
     """
@@ -40,12 +57,8 @@ def named(
         if called[place] is None:
             called[place] = _free(f"column {place + 1}", taken)
         asked = called[place] in (*reading.only, *reading.drop)
-        if (
-            is_unnamed(name)
-            and place in (*counting, *empty)
-            and not (reading.keep_unnamed or asked)
-        ):
-            needless[place] = "counts the rows" if place in counting else "is empty"
+        if is_unnamed(name) and place in (*counts, *empty) and not (reading.keep_unnamed or asked):
+            needless[place] = "counts the rows" if place in counts else "is empty"
     if len(needless) == len(names):
         needless.pop(0)
     for why in dict.fromkeys(needless.values()):
