@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil import Categories, Dataset, Grid, Schema
-from thinveil.attacker.code_length import log2_factorial
+from thinveil.attacker.ways import log2_factorial
 from thinveil.language.schema import MISSING
 
 Codes = npt.NDArray[np.int64]

@@ -20,15 +20,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import thinveil
-from thinveil.attacker.code_length import (
-    code_length,
-    column_bits,
-    domain_size,
-    log2_choose,
-    log2_factorial,
-    multiset_bits,
-    table_bits,
-)
+from thinveil.attacker.code_length import code_length, column_bits, table_bits
 from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
@@ -38,6 +30,7 @@ from thinveil.attacker.findings import (
     TableFound,
 )
 from thinveil.attacker.terms import axes_of
+from thinveil.attacker.ways import domain_size, log2_choose, log2_factorial, multiset_bits
 from thinveil.auditing.driver import run as drive
 from thinveil.auditing.schedule import Equal, Fixed, Free, Halving, Total
 from thinveil.commands.main import run

@@ -18,7 +18,7 @@ ROOT = Path(thinveil.__file__).parent
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.stem != "__init__")
 INNER = {
     "attacker": (
-        ("terms", "findings", "fixed_order", "doubling", "code_length", "known_bits"),
+        ("terms", "findings", "fixed_order", "doubling", "ways", "code_length", "known_bits"),
         ("evidence",),
         ("beliefs",),
         ("engines",),

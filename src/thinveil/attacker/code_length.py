@@ -2,8 +2,9 @@
 
 An attack that learns while it asks has beliefs of its own, and hands over what its result
 was worth under them. Of all other attacks it is believed that every value of the public
-domain is equally likely and records are independent. A table is a multiset: in which order
-its records stand is not part of the message, which saves log2(n!) bits where all differ.
+domain is equally likely and records are independent (the plain code), and so it is where an
+attack learned what is not so: no message is longer than that. A table is a multiset: in which
+order its records stand is not part of the message, which saves log2(n!) bits where all differ.
 
 What a message would have to say besides is left out: where limits lie that are not public,
 and how many different values there are where counts stay unknown. So a figure may be a little
@@ -15,11 +16,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.doubling import ends
 from thinveil.attacker.findings import (
     ColumnFound,
     ColumnsFound,
@@ -29,77 +28,11 @@ from thinveil.attacker.findings import (
     PersonFound,
     TableFound,
 )
+from thinveil.attacker.known_bits import alone_bits, known_bits
+from thinveil.attacker.ways import Span, domain_size, log2_choose, log2_factorial, multiset_bits
 from thinveil.language.facts import PublicFacts
-from thinveil.language.queries import Codes, Flags, Floats
-from thinveil.language.schema import MISSING, Attribute, Schema
-
-Span = tuple[int, int]
-"""The lowest and the highest code that is believed possible."""
-
-_SMALL: Final = 256
-
-_FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
-
-
-def log2_factorial(numbers: Codes) -> Floats:
-    """Return log2(n!) of each number: from a table, and by Stirling's series beyond it.
-
-    >>> log2_factorial(np.array([0, 1, 4])).round(3).tolist()
-    [0.0, 0.0, 4.585]
-    """
-    n = np.maximum(numbers, _SMALL).astype(np.float64)
-    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5)
-    large = n * np.log(n) - n + 0.5 * np.log(2 * np.pi * n) + series
-    small = _FACTORIALS[np.minimum(numbers, _SMALL - 1)]
-    return np.where(numbers < _SMALL, small, large / math.log(2))
-
-
-def log2_choose(size: int, chosen: Codes) -> Floats:
-    """Return log2 of how many sets of so many values there are, out of `size` values.
-
-    Factor by factor, as `size` may be far too large for differences of factorials.
-
-    >>> log2_choose(4, np.array([0, 2, 4])).round(3).tolist()
-    [0.0, 2.585, 0.0]
-    """
-    factors = np.log2(float(size) - np.arange(int(chosen.max(initial=0))))
-    falling = np.concatenate([[0.0], np.cumsum(factors)])
-    return np.maximum(falling[chosen] - log2_factorial(chosen), 0.0)
-
-
-def multiset_bits(counts: Codes, size: int) -> float:
-    """Return the bits of a multiset: its counts, each value one of `size` equally likely ones.
-
-    >>> multiset_bits(np.array([1, 1]), 4)  # 16 ordered pairs, and two of them are this one
-    3.0
-    """
-    total = np.array([counts.sum()])
-    bits = total * math.log2(size) - log2_factorial(total) + log2_factorial(counts).sum()
-    return float(max(bits[0], 0.0))
-
-
-def domain_size(attribute: Attribute, width: int, codes: Codes, within: Span | None = None) -> int:
-    """Return how many values an attribute was believed to be able to take, at a precision.
-
-    Where bounds are not public, searches double a range around zero until it holds all
-    values: how far they went is seen from the values found. Within prior bounds that held,
-    values were known not to be missing.
-    """
-    lower, upper = attribute.lower, attribute.upper
-    missing = int(attribute.missing)
-    if within is not None:
-        lower = within[0] if lower is None else max(within[0], lower)
-        upper = within[1] if upper is None else min(within[1], upper)
-        missing = 0
-    if lower is not None and upper is not None:
-        return upper // width - lower // width + 1 + missing
-    there = codes[codes != MISSING]
-    first, last = (int(there.min()), int(there.max())) if len(there) else (0, 0)
-    reach = 1
-    while first // width < -reach or last // width >= reach:
-        reach *= 2
-    low, high = ends(width, reach)
-    return high - low + 1 + missing
+from thinveil.language.queries import Codes, Flags
+from thinveil.language.schema import Schema
 
 
 def table_bits(schema: Schema, found: TableFound) -> tuple[float, ...]:
@@ -145,10 +78,13 @@ def _changes(codes: Codes) -> Flags:
 
 
 def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span]) -> ColumnFound:
-    """Return a column with its bits, unless it has some."""
-    if found.bits is not None:
-        return found
-    return replace(found, bits=column_bits(facts.schema, found, priors.get(found.column)))
+    """Return a column with its bits: its own if it has some, but not more than the plain ones."""
+    plain = column_bits(facts.schema, found, priors.get(found.column))
+    if found.bits is None:
+        return replace(found, bits=plain)
+    if not found.distinct and found.domain is not None:  # what ranges tell is known as well
+        plain = max(plain, alone_bits(found, found.domain, facts.records))
+    return replace(found, bits=min(found.bits, plain)) if found.bits > plain else found
 
 
 def column_bits(schema: Schema, found: ColumnFound, within: Span | None = None) -> float:
@@ -217,15 +153,20 @@ def code_length(
         return _of_table(found, facts)
     if isinstance(found, ColumnsFound):
         columns = tuple(_with_bits(each, facts, {}) for each in found.columns)
-        learned = any(each.bits is not None for each in found.columns)
-        return _summed(ColumnsFound(columns), facts, columns, learned)
+        return _summed(ColumnsFound(columns), facts, columns, _own(found.columns, columns))
     if isinstance(found, CountFound):
-        bits = count_bits(facts, found) if found.bits is None else found.bits
+        plain = count_bits(facts, found)
+        own = found.bits is not None and (plain is None or found.bits <= plain)
+        bits = found.bits if own else plain
         bits = bits if asked or bits is None else 0.0
-        return CodeLength(replace(found, bits=bits), bits, {}, found.bits is not None)
+        return CodeLength(replace(found, bits=bits), bits, {}, own)
     if isinstance(found, PeopleFound):
         people = tuple(_of_person(each, facts, priors or {}, present) for each in found.people)
-        learned = any(each.bits is not None for each in found.people)
+        pairs = zip(found.people, people, strict=True)
+        learned = any(
+            each.bits is not None and (not each.values or _own(each.values, now.values))
+            for each, now in pairs
+        )
         values = tuple(value for each in people for value in each.values)
         measured = _summed(PeopleFound(people), facts, values, learned)
         told = [each.bits for each in people if each.bits is not None]
@@ -242,6 +183,10 @@ def _of_table(found: TableFound, facts: PublicFacts) -> CodeLength:
     if not found.known.any() and not any(map(_tells, margins)):
         return CodeLength(found, None, {}, learned)
     bits = table_bits(facts.schema, found) if found.bits is None else found.bits
+    plain = known_bits(facts.schema, found)
+    shown = found.bits is not None and _worth(bits, found, alone) > plain.known
+    if shown:
+        bits, learned = plain.columns, False
     # a column that was not looked for in records yet has the bits that it has by itself
     bits += tuple(alone.get(column, 0.0) for column in found.columns[len(bits) :])
     if found.bits is None:
@@ -254,6 +199,17 @@ def _of_table(found: TableFound, facts: PublicFacts) -> CodeLength:
     return CodeLength(found, math.fsum(bits), columns, learned, unlimited)
 
 
+def _worth(bits: tuple[float, ...], found: TableFound, alone: Mapping[int, float]) -> float:
+    """Return the bits of a table under an attack's own beliefs, columns by themselves included."""
+    return math.fsum(bits) + math.fsum(alone.get(each, 0.0) for each in found.columns[len(bits) :])
+
+
+def _own(before: tuple[ColumnFound, ...], after: tuple[ColumnFound, ...]) -> bool:
+    """Tell whether the bits of any column are those of the attack's own beliefs."""
+    pairs = zip(before, after, strict=True)
+    return any(each.bits is not None and each.bits == now.bits for each, now in pairs)
+
+
 def _tells(column: ColumnFound) -> bool:
     """Tell whether anything is known of a column: a value, or more than that all lie somewhere."""
     return bool(column.values) or len(column.ranges) > 1
@@ -264,9 +220,15 @@ def _of_person(
 ) -> PersonFound:
     held = {column: span for column, span in priors.items() if column not in person.prior_failed}
     values = tuple(_of_values(each, facts, held, person.matches or 0) for each in person.values)
+    less = math.fsum(
+        (each.bits or 0.0) - (now.bits or 0.0)
+        for each, now in zip(person.values, values, strict=True)
+        if each.bits is not None
+    )
     person = replace(person, values=values)
-    bits = person_bits(facts, person, present) if person.bits is None else person.bits
-    return replace(person, bits=bits)
+    if person.bits is None:
+        return replace(person, bits=person_bits(facts, person, present))
+    return replace(person, bits=max(person.bits - less, 0.0))
 
 
 def _of_values(

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thinveil.attacker.code_length import domain_size, log2_choose, log2_factorial
 from thinveil.attacker.findings import ColumnFound, TableFound
+from thinveil.attacker.ways import domain_size, log2_choose, log2_factorial
 from thinveil.language.queries import Codes, Flags, Floats
 from thinveil.language.schema import Schema
 
@@ -39,6 +39,7 @@ class KnownBits:
 
     known: float
     most: float | None
+    columns: tuple[float, ...] = ()  # those known of each column, given the columns before it
 
 
 class Alone:
@@ -84,7 +85,7 @@ def known_bits(schema: Schema, found: TableFound, alone: Alone | None = None) ->
         known.append(bits)
         most.append(max(bits, all_of_it))
     bounded = all(_is_bounded(schema, found, place, margins) for place in range(len(known)))
-    return KnownBits(math.fsum(known), math.fsum(most) if bounded else None)
+    return KnownBits(math.fsum(known), math.fsum(most) if bounded else None, tuple(known))
 
 
 def _is_bounded(schema: Schema, found: TableFound, place: int, margins: Margins) -> bool:
@@ -191,6 +192,11 @@ def _alone(margin: ColumnFound, size: int, records: int) -> tuple[float, bool]:
         inside += left * math.log2(max(size - len(counts), 1) / size)
     bits = float(counts.sum() * math.log2(size) - ways - inside)
     return max(bits, 0.0), int(counts.sum()) == records
+
+
+def alone_bits(margin: ColumnFound, size: int, records: int) -> float:
+    """Return the bits of a column by itself, ranges that are not told apart yet included."""
+    return _alone(margin, size, records)[0]
 
 
 def _rest(margin: ColumnFound, rows: _Rows) -> Codes | None:

@@ -21,7 +21,6 @@ import numpy as np
 from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.attacks.table import Wish, column_found, in_order, known_alone, nothing_of
 from thinveil.attacker.beliefs.arrays import Triple, joined, levels
-from thinveil.attacker.code_length import log2_factorial
 from thinveil.attacker.engines.histograms import Columns, Histogram, Purse, histograms
 from thinveil.attacker.engines.published import evenly
 from thinveil.attacker.engines.stages import Stage
@@ -31,6 +30,7 @@ from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, TableFound
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.attacker.terms import Attack, Axis, Rules, axes_of
+from thinveil.attacker.ways import log2_factorial
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Codes, Flags, QueryBatch
 

@@ -12,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from thinveil.attacker.code_length import domain_size, log2_choose, log2_factorial, table_bits
+from thinveil.attacker.code_length import table_bits
 from thinveil.attacker.findings import TableFound
+from thinveil.attacker.ways import domain_size, log2_choose, log2_factorial
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import MISSING, Schema
@@ -39,11 +40,13 @@ def shortest(
 ) -> tuple[float, str]:
     """Return the least bits that say a table that was found whole, and the name of the code.
 
-    Which code it is must be said as well: log2 of how many there are. Of a table of different
+    Which code it is must be said as well: log2 of how many there are. The even code alone needs no
+    name, so nothing is longer. Of a table of different
     records alone columns say nothing, and one too large to be packed has its own and the even
     code alone.
     """
-    bits: dict[str, float] = {"own": own, "even": sum(table_bits(truth.schema, found))}
+    even = sum(table_bits(truth.schema, found))
+    bits: dict[str, float] = {"own": own}
     if packed is not None:
         bits["xz"] = float(packed)
     if packed is not None and not found.distinct:
@@ -51,7 +54,8 @@ def shortest(
         each = tuple(widths[column] for column in range(len(truth.schema)))
         bits |= by_columns(truth.schema, coarse(truth.codes, each), each)
     name = min(bits, key=lambda key: bits[key])
-    return bits[name] + math.log2(len(CODES)), name
+    named = bits[name] + math.log2(len(CODES))
+    return (named, name) if named < even else (even, "even")
 
 
 def by_columns(schema: Schema, codes: Codes, widths: tuple[int, ...]) -> Mapping[str, float]:

@@ -1,0 +1,83 @@
+"""In how many ways things can be: logarithms of factorials, of choices, and of domains.
+
+Binary logarithms throughout; what `code_length` and `known_bits` count with.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from thinveil.attacker.doubling import ends
+from thinveil.language.queries import Codes, Floats
+from thinveil.language.schema import MISSING, Attribute
+
+Span = tuple[int, int]
+"""The lowest and the highest code that is believed possible."""
+
+_SMALL: Final = 256
+
+_FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
+
+
+def log2_factorial(numbers: Codes) -> Floats:
+    """Return log2(n!) of each number: from a table, and by Stirling's series beyond it.
+
+    >>> log2_factorial(np.array([0, 1, 4])).round(3).tolist()
+    [0.0, 0.0, 4.585]
+    """
+    n = np.maximum(numbers, _SMALL).astype(np.float64)
+    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5)
+    large = n * np.log(n) - n + 0.5 * np.log(2 * np.pi * n) + series
+    small = _FACTORIALS[np.minimum(numbers, _SMALL - 1)]
+    return np.where(numbers < _SMALL, small, large / math.log(2))
+
+
+def log2_choose(size: int, chosen: Codes) -> Floats:
+    """Return log2 of how many sets of so many values there are, out of `size` values.
+
+    Factor by factor, as `size` may be far too large for differences of factorials.
+
+    >>> log2_choose(4, np.array([0, 2, 4])).round(3).tolist()
+    [0.0, 2.585, 0.0]
+    """
+    factors = np.log2(float(size) - np.arange(int(chosen.max(initial=0))))
+    falling = np.concatenate([[0.0], np.cumsum(factors)])
+    return np.maximum(falling[chosen] - log2_factorial(chosen), 0.0)
+
+
+def multiset_bits(counts: Codes, size: int) -> float:
+    """Return the bits of a multiset: its counts, each value one of `size` equally likely ones.
+
+    >>> multiset_bits(np.array([1, 1]), 4)  # 16 ordered pairs, and two of them are this one
+    3.0
+    """
+    total = np.array([counts.sum()])
+    bits = total * math.log2(size) - log2_factorial(total) + log2_factorial(counts).sum()
+    return float(max(bits[0], 0.0))
+
+
+def domain_size(attribute: Attribute, width: int, codes: Codes, within: Span | None = None) -> int:
+    """Return how many values an attribute was believed to be able to take, at a precision.
+
+    Where bounds are not public, searches double a range around zero until it holds all
+    values: how far they went is seen from the values found. Within prior bounds that held,
+    values were known not to be missing.
+    """
+    lower, upper = attribute.lower, attribute.upper
+    missing = int(attribute.missing)
+    if within is not None:
+        lower = within[0] if lower is None else max(within[0], lower)
+        upper = within[1] if upper is None else min(within[1], upper)
+        missing = 0
+    if lower is not None and upper is not None:
+        return upper // width - lower // width + 1 + missing
+    there = codes[codes != MISSING]
+    first, last = (int(there.min()), int(there.max())) if len(there) else (0, 0)
+    reach = 1
+    while first // width < -reach or last // width >= reach:
+        reach *= 2
+    low, high = ends(width, reach)
+    return high - low + 1 + missing
