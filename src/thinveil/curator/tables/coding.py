@@ -24,7 +24,7 @@ from thinveil.language.formats.truths import spellings
 from thinveil.language.numbers import double_codes
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, NUMBERS, Attribute, Grid
-from thinveil.language.texts import NUMBER, clock, ticks
+from thinveil.language.texts import EPOCH, NUMBER, clock, day, ticks
 
 NO_VALUE: Final = (
     "no value, and the schema allows none to be missing: set missing = true for this attribute in "
@@ -110,10 +110,9 @@ def coder(attribute: Attribute) -> Callable[[str], int]:
 
 
 def _plain_coder(attribute: Grid) -> Callable[[str], int]:
-    if attribute.kind == "date":
-        return attribute.encode
-    if attribute.kind in ("datetime", "time"):
-        width, read = int(attribute.step * 10**6), clock if attribute.kind == "time" else ticks
+    if attribute.kind in ("date", "datetime", "time"):
+        read = {"date": _day_number, "datetime": ticks, "time": clock}[attribute.kind]
+        width = int(attribute.step * (1 if attribute.kind == "date" else 10**6))
 
         def time_code(text: str) -> int:
             code, rest = divmod(read(text), width)
@@ -128,6 +127,10 @@ def _plain_coder(attribute: Grid) -> Callable[[str], int]:
     if step.digits == (1,) and isinstance(step.exponent, int) and -20 < step.exponent <= 0:
         return partial(_decimal_code, attribute, -step.exponent)
     return attribute.encode
+
+
+def _day_number(text: str) -> int:
+    return (day(text) - EPOCH.date()).days
 
 
 def _decimal_code(grid: Grid, places: int, text: str) -> int:

@@ -40,6 +40,7 @@ _LOOSE: Final = re.compile(
     re.ASCII,
 )
 """Anything like a number, with what stands beside it."""
+_UNUSUAL: Final = re.compile(rf"[(<>\u2264\u2265+{MINUSES}]")
 _UNIT: Final = re.compile(rf"(?P<number>.*\d)[{SPACES}][^\W\d]{{1,5}}")
 _NAME: Final = r"[A-Za-z]{3,9}\.?"
 _DATE: Final = re.compile(
@@ -137,7 +138,10 @@ def _number(texts: Sequence[str], mark: str | None) -> Recognised | None:
     except ValueError:  # limits in several ways, such as <5 and <=5
         return None
     fitting: dict[tuple[str, str], Numeral] = {}
+    used = frozenset("".join(texts))
     for thousands, decimal in _MARKS:
+        if not _may_have(used, thousands, decimal):
+            continue
         form = replace(base, decimal=decimal, thousands=thousands, strict=True)
         if _fits(form.parted, texts):
             fitting[thousands, decimal] = replace(form, strict=False)
@@ -167,9 +171,19 @@ def _number(texts: Sequence[str], mark: str | None) -> Recognised | None:
     return Recognised("integer", str(form), lambda text: form.parted(text)[1], said, shown, both)
 
 
+def _may_have(used: frozenset[str], thousands: str, decimal: str) -> bool:
+    """Tell whether marks can be those of texts of these characters; a point may be unused."""
+    known = {" ": SPACES, "'": APOSTROPHES}.get(thousands, thousands)
+    if thousands and used.isdisjoint(known):
+        return False
+    return decimal == "." or decimal in used or thousands == "."
+
+
 def _special(texts: Iterable[str]) -> Iterator[str]:
     """Return the unusual ways in which some of the numbers are written."""
     for text in texts:
+        if not _UNUSUAL.search(text):
+            continue
         start = re.match(r"\(|[<>]=?|[\u2264\u2265]", text)
         if start:
             yield "(1)" if start[0] == "(" else f"{start[0]}1"

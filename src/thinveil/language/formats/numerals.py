@@ -46,11 +46,21 @@ class Numeral:
     special: frozenset[str] = frozenset()
     strict: bool = False
     _shape: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _usual: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if any(len(self.special & set(each)) > 1 for each in (BELOW, ABOVE)):
             raise ValueError("one mark of a limit below, and one above, is all a format can have")
-        object.__setattr__(self, "_shape", re.compile(self._regex(), re.ASCII))
+        body, sign = self._body(), f"[+{MINUSES}]"
+        before, after = re.escape(self.before), re.escape(self.after)
+        usual = rf"{before}(?P<minus>-?){body}\s?{after}"
+        shape = (
+            rf"(?P<open>\()?\s*(?P<limit>[<>]=?|[\u2264\u2265])?\s*(?P<sign>{sign})?\s*"
+            rf"{before}\s*(?P<inner>{sign})?\s*{body}"
+            rf"(?P<trail>{sign})?\s*{after}(?P<last>{sign})?\s*(?P<close>\))?"
+        )
+        object.__setattr__(self, "_usual", re.compile(usual, re.ASCII))
+        object.__setattr__(self, "_shape", re.compile(shape, re.ASCII))
 
     @staticmethod
     def of(text: str) -> Numeral:
@@ -72,7 +82,8 @@ class Numeral:
         example = f"{self.before}{wide}{body}{gap}{self.after}"
         return " or ".join((example, *(each for each in SPECIAL if each in self.special)))
 
-    def _regex(self) -> str:
+    def _body(self) -> str:
+        """Return the shape of digits and the marks between them."""
         point = re.escape(self.decimal)
         mark = {" ": f"[{SPACES}]", "'": f"[{APOSTROPHES}]"}.get(
             self.thousands, re.escape(self.thousands)
@@ -81,13 +92,7 @@ class Numeral:
         if self.thousands:
             loose = r"\d{1,3}" if self.strict else r"\d+"
             whole, power = rf"(?:[1-9]\d{{0,2}}(?:{mark}\d{{3}})+|{loose})", ""
-        body = rf"(?P<whole>{whole})?(?P<rest>(?:{point}\d*)?{power})"
-        sign = f"[+{MINUSES}]"
-        return (
-            rf"(?P<open>\()?\s*(?P<limit>[<>]=?|[\u2264\u2265])?\s*(?P<sign>{sign})?\s*"
-            rf"{re.escape(self.before)}\s*(?P<inner>{sign})?\s*{body}"
-            rf"(?P<trail>{sign})?\s*{re.escape(self.after)}(?P<last>{sign})?\s*(?P<close>\))?"
-        )
+        return rf"(?P<whole>{whole})?(?P<rest>(?:{point}\d*)?{power})"
 
     def plain(self, text: str) -> str:
         """Return a number plainly, as 1234.56; a ValueError says that it has another form."""
@@ -102,6 +107,9 @@ class Numeral:
         >>> Numeral.of("1,234 or <1").parted("<1,000"), Numeral.of("1,5 or 1+").parted("90+")
         ((-1, '1000'), (1, '90'))
         """
+        usual = self._usual.fullmatch(text)
+        if usual is not None and usual["whole"]:
+            return 0, usual["minus"] + self._plainly(usual["whole"], usual["rest"])
         match = self._shape.fullmatch(text.strip())
         if match is None:
             raise ValueError("not in the format")
@@ -120,9 +128,14 @@ class Numeral:
             used.append("1-" if trail in MINUSES else "1+")
         if not set(used) <= self.special or ("1+" in used and limit):
             raise ValueError("not in the format")
-        number = "".join(filter(str.isdigit, whole)) + rest.replace(self.decimal, ".")
+        number = self._plainly(whole, rest)
         side = -1 if set(used) & set(BELOW) else 1 if set(used) & set(ABOVE) else 0
         return side, f"-{number}" if minus else number
+
+    def _plainly(self, whole: str, rest: str) -> str:
+        if not whole.isdigit():
+            whole = "".join(filter(str.isdigit, whole))
+        return whole + rest.replace(self.decimal, ".")
 
     @property
     def limited(self) -> bool:
