@@ -92,8 +92,8 @@ class Grid:
     lower: int | None = None
     upper: int | None = None
     missing: bool = False
-    format: str = ""
-    rounded: bool = False
+    format: str = field(default="", repr=False)  # fingerprints of old transcripts hold the rest
+    rounded: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind == "double" and self.step is _USUAL_STEP:
