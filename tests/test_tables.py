@@ -78,6 +78,14 @@ def test_dates_in_other_forms_and_missing_words():
         compare(file, found_of((rows[0][0], "1990-02-12"), rows[1], kinds="date date"))
 
 
+def test_the_century_of_a_year_of_two_digits_is_not_in_the_file():
+    file = cells_of("a,b", "14/10/63,1", "7/5/64,2")
+    rows = [("1963-10-14", 1), ("1964-05-07", 2)]
+    assert compare(file, found_of(*rows, kinds="date integer"))[0] == "exact"
+    with pytest.raises(Differs, match="column 'a'"):
+        compare(file, found_of(("1963-10-15", 1), rows[1], kinds="date integer"))
+
+
 def test_only_a_column_that_counts_the_rows_may_be_left_out():
     counted = cells_of(",a", "1,5", "2,6")
     assert compare(counted, found_of((6,), (5,), names="a", kinds="integer"))[0] == "exact"

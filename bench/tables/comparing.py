@@ -218,7 +218,8 @@ def readings_of(kind: str, step: Decimal | None, told: bool) -> Iterator[Reading
             yield "rounded", _or_missing(_stepped(step, way)), _stepped(step, ROUND_HALF_EVEN)
     yield "exact", _or_missing(moment), moment
     for form in TIMES:
-        yield "exact", _or_missing(_as_written(form)), moment
+        key = moment if "%y" not in form else _without_century
+        yield "exact", _or_missing(_as_written(form)), key
 
 
 def _or_missing(key: Read) -> Read:
@@ -260,10 +261,20 @@ def moment(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else None
 
 
+def _without_century(value: Any) -> Hashable:
+    """Return all that a file with years of two digits says of a day."""
+    seen = moment(value)
+    if not isinstance(seen, datetime):
+        raise ValueError("not a day")
+    return seen.year % 100, seen.month, seen.day
+
+
 def _as_written(form: str) -> Read:
     def key(text: str) -> Hashable:
         seen = datetime.strptime(text.strip(), form)
-        return seen if "%Y" in form or "%y" in form else seen.time()
+        if "%y" in form:
+            return _without_century(seen)
+        return seen if "%Y" in form else seen.time()
 
     return key
 
