@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bench import bars, growth, page, sheets
+from bench import bars, growth, page, sheets, wide
 from bench.tables import sheet as real_tables
 from bench.tables.gathering import PACKAGES
 
@@ -40,6 +40,7 @@ SIZES = {"adaptive": (1_000, 10_000, 100_000, 1_000_000), "thrifty": (1_000, 10_
 QUICK_SIZE = 10_000
 PARQUET_SIZES = (100_000, 1_000_000, 10_000_000, 50_000_000)
 QUICK_PARQUET_SIZE = 100_000
+QUICK_COLUMNS = 300
 SOAKS = ("service", "race", "auditor", "network", "openapi", "files", "disk", "canary")
 GROUPS = {
     "speed": (
@@ -71,11 +72,13 @@ GROUPS = {
     "lies": (("liars",), ("honest",)),
     "soak": tuple(("soak", what) for what in SOAKS),
     "tables": tuple(("tables", package) for package in PACKAGES),
+    "wide": wide.PARTS,
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
     "people", "synthetic", "draws", "noise", "scaling", "parquet", "start", "trials", "bounds",
     "liars", "honest", "soak", "tables",
+    "wide",
 )  # fmt: skip
 SHEETS = {
     "speed": sheets.speed,
@@ -92,6 +95,7 @@ SHEETS = {
     "lies": sheets.lies,
     "soak": sheets.soak,
     "tables": real_tables.tables,
+    "wide": wide.wide,
 }
 
 
@@ -139,6 +143,8 @@ def _long(part: tuple[str, ...]) -> bool:
     """Return whether a part is left out where people want a quick look."""
     if part[0] == "scaling":
         return int(part[2]) > QUICK_SIZE
+    if part[0] == "wide":
+        return int(part[2]) > QUICK_COLUMNS
     if part[0] == "parquet":
         return int(part[1]) > QUICK_PARQUET_SIZE
     return part[0] == "synthetic" or any(f"seed={seed}" in part for seed in bars.SEEDS[1:])

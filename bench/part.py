@@ -38,6 +38,7 @@ PARTS = {
     "honest": "bench.lies:honest_ones",
     "soak": "bench.soaks.whole:part",
     "tables": "bench.tables.whole:part",
+    "wide": "bench.wide:measure",
 }
 """Where each part is measured; only that module is imported."""
 
