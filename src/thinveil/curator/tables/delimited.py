@@ -129,7 +129,7 @@ def _sample(file: Iterator[str]) -> list[str]:
 def _layout(sample: list[str], path: Path, reading: Reading) -> Layout:
     cut = len(sample) >= _SAMPLE_LINES or sum(map(len, sample)) > _SAMPLE_CHARACTERS
     for _ in _lines(sample, path, 1):
-        pass
+        pass  # refuses what is no text
     return layout_of(sample, reading, str(path), cut=cut)
 
 
@@ -138,14 +138,7 @@ def read_text(file: Iterator[str], path: Path, reading: Reading) -> Raw:
     sample = _sample(file)
     layout = _layout(sample, path, reading)
     rows = Rows(chain(sample[layout.first - 1 :], file), layout, path)
-    try:
-        columns = _read(rows, len(layout.names), path)
-    except csv.Error:
-        raise DataError(
-            f"{path}: the row that starts on line {rows.line} opens a quotation mark "
-            "and does not close it, or closes it in the middle of a field: correct it, "
-            "or choose another quotation mark (--quote; empty for none)"
-        ) from None
+    columns = _read(rows, len(layout.names), path)
     return _named(columns, layout, reading)
 
 
@@ -162,10 +155,9 @@ def _named(columns: Sequence[Column], layout: Layout, reading: Reading) -> Raw:
 
 
 class Rows:
-    """The rows of data of a file, and the line on which the current row starts."""
+    """The rows of data of a file."""
 
     def __init__(self, lines: Iterable[str], layout: Layout, path: Path) -> None:
-        self.line = layout.first
         self._layout, self._path = layout, path
         self._passed, self._within = layout.first - 1, False
         plain = _lines(lines, path, layout.first)
@@ -177,30 +169,35 @@ class Rows:
         for line in lines:
             if not self._within and line.startswith(mark):
                 self._passed += 1
-                self.line += 1
                 continue
             self._within = True
             yield line
 
     def __iter__(self) -> Iterator[list[str]]:
         """Yield the rows; blank lines are skipped, or missing values of an only column."""
-        width, reader = len(self._layout.names), self._reader
-        for row in reader:
-            if len(row) == width:
-                yield row
-            elif not row or (width > 1 and len(row) == 1 and row[0].isspace()):
-                if width == 1:
-                    yield [""]
-            else:
-                raise self._ragged(len(row), width)
-            self.line = self._passed + reader.line_num + 1
-            self._within = False
+        width, reader, read = len(self._layout.names), self._reader, 0
+        try:
+            for row in reader:
+                if len(row) == width:
+                    yield row
+                elif not row or (width > 1 and len(row) == 1 and row[0].isspace()):
+                    if width == 1:
+                        yield [""]
+                else:
+                    raise self._ragged(self._passed + read + 1, len(row), width)
+                read, self._within = reader.line_num, False
+        except csv.Error:
+            raise DataError(
+                f"{self._path}: the row that starts on line {self._passed + read + 1} opens a "
+                "quotation mark and does not close it, or closes it in the middle of a field: "
+                "correct it, or choose another quotation mark (--quote; empty for none)"
+            ) from None
 
-    def _ragged(self, fields: int, width: int) -> DataError:
+    def _ragged(self, line: int, fields: int, width: int) -> DataError:
         remedy = "name the right --separator, --quote, --comment or --header"
         whose = "the header has" if self._layout.plain and self._layout.header else "most rows have"
         return DataError(
-            f"{self._path}: the row that starts on line {self.line} has {fields} "
+            f"{self._path}: the row that starts on line {line} has {fields} "
             f"field{'' if fields == 1 else 's'}, and {whose} {width}: correct the row, or {remedy}"
         )
 

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinveil.curator.tables.text.headers import Head, Row, counting, head_of, kinds, usual_width
 
@@ -20,8 +20,7 @@ _WITH_COMMA: Final = re.compile(r"\s*[-+]?[\d.]*,\d+\s*", re.ASCII)
 """A number with a decimal comma."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of a file with its end, and its number."""
 
     number: int

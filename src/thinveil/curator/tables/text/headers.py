@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal["names", "short", "trailing", "none"]
 """How a table begins: with a name for each field, with one name less than its rows have fields
@@ -35,8 +35,7 @@ _MOST: Final = 0.75
 """The share of rows that must be equally wide to make what stands above them a title."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of fields, and the lines of the file on which it starts and ends."""
 
     line: int
