@@ -143,7 +143,7 @@ def _decimal_code(grid: Grid, places: int, text: str) -> int:
         fraction = fraction.rstrip("0")
         if len(fraction) > places:
             return grid.encode(text)  # which passes over the noise of floats
-    code = int(whole + fraction.ljust(places, "0"))
+    code = int((whole if whole[-1:].isdigit() else f"{whole}0") + fraction.ljust(places, "0"))
     if not -LIMIT < code < LIMIT:
         raise ValueError("too large")
     return code

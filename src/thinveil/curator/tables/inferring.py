@@ -74,7 +74,22 @@ class Found(NamedTuple):
 def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
     """Return the schema that fits the columns, without bounds."""
     found = [infer_attribute(column, reading) for column in columns]
-    return settled(found, reading, lambda at, known: infer_attribute(columns[at], reading, known))
+    inferred = settled(
+        found, reading, lambda at, known: infer_attribute(columns[at], reading, known)
+    )
+    odd = map(_first_odd, columns, inferred.schema)
+    return Inferred(inferred.schema, (*inferred.assumed, *filter(None, odd)))
+
+
+def _first_odd(column: Column, attribute: Attribute) -> str:
+    """Say which row keeps a column from being one of numbers or dates, where few do."""
+    if not isinstance(attribute, Categories) or invented(attribute):
+        return ""
+    odd = {text for text in attribute.values if not looks_like_a_value(text)}
+    if not odd or 2 * len(odd) > len(attribute.values):
+        return ""
+    row = _first(column, odd.__contains__)
+    return f"column {column.name!r}: row {row} is the first that holds no number or date"
 
 
 def settled(
@@ -216,9 +231,7 @@ def padded(text: str) -> bool:
 
 def _first(column: Column, test: Callable[[str], object]) -> int:
     """Return the first row whose text passes a test."""
-    places = [
-        place for place, text in enumerate(column.texts) if text is not None and test(text.strip())
-    ]
+    places = [place for place, text in enumerate(column.texts) if text is not None and test(text)]
     return int(np.isin(column.index, places).argmax()) + 1
 
 
