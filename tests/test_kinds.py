@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+import csv
+import random
 import sys
 import zipfile
 import zlib
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import thinveil
 from thinveil.auditing.sources import kind_of, opened
@@ -22,6 +27,7 @@ from thinveil.curator.tables.kinds.cells import text_of
 from thinveil.curator.tables.reading import Raw, Reading
 from thinveil.errors import DataError, MissingExtra
 from thinveil.lab.tables import from_file
+from worlds import examples, sweep
 
 SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -454,6 +460,75 @@ def test_statistics_that_cannot_be_read_are_told(monkeypatch):
         Path(name).write_bytes(b"r\2\1\0" + b"x" * 200)
         with pytest.raises(DataError, match=r"not a file of (Stata|SPSS|SAS), or a damaged one"):
             read(name)
+
+
+def _sample(kind: str) -> Path:
+    """Write a sound file of a kind."""
+    path = Path(f"sound.{kind}")
+    if kind in ("xls", "xlsx", "ods"):
+        pytest.importorskip("python_calamine")
+        row = f"<table:table-row>{office('string', 'a')}{office('float', '1')}</table:table-row>"
+        if kind == "xls":
+            path.write_bytes(OLD)
+        else:
+            _ = excel(str(path), s=ROWS) if kind == "xlsx" else open_document(str(path), row * 3)
+        return path
+    pyreadstat = pytest.importorskip("pyreadstat")
+    name = {"zsav": "sav", "xpt": "xport"}.get(kind, kind)
+    how: dict[str, Any] = {"compress": True} if kind == "zsav" else {}
+    data = frame().drop(columns="text") if kind == "por" else frame()
+    getattr(pyreadstat, f"write_{name}")(data, path, **how)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    sweep(
+        [
+            (kind, seed)
+            for seed in range(20)
+            for kind in ("xlsx", "xls", "ods", "sav", "zsav", "dta", "por", "xpt")
+        ],
+        160,
+    ),
+)
+def test_damaged_files_are_read_or_refused(kind, seed):
+    rng, sound = random.Random(seed), _sample(kind).read_bytes()
+    for _ in range(10):
+        content = bytearray(sound)
+        for _ in range(rng.choice((1, 2, 5, 20))):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        Path(f"t.{kind}").write_bytes(
+            content[: rng.choice((len(sound), rng.randrange(len(sound))))]
+        )
+        with suppress(DataError):
+            read(f"t.{kind}")
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.sampled_from("ab ,;\"'\n\u00fc=<"), max_size=5).map(lambda text: f"x{text}"),
+)
+
+
+@pytest.mark.nightly
+@examples(400)
+@given(st.lists(st.tuples(st.integers(0, 9), CELLS, CELLS), min_size=2, max_size=6))
+def test_a_sheet_holds_what_a_csv_holds(tmp_path_factory, rows):
+    pytest.importorskip("python_calamine")
+    folder = tmp_path_factory.mktemp("same")
+    rows = [(1, "x", 2.5), *rows]  # an empty row of a sheet is no record
+    written = [[escape(each) if isinstance(each, str) else each for each in row] for row in rows]
+    numbered = enumerate([["a", "b", "c"], *written], start=1)
+    book = excel(str(folder / "t.xlsx"), s={number: list(row) for number, row in numbered})
+    with (folder / "t.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [["a", "b", "c"], *([text_of(each) or "" for each in row] for row in rows)]
+        )
+    assert read(book, header=1) == read(str(folder / "t.csv"), header=1, separator=",", comment="")
 
 
 def test_arrow_files_are_read():

@@ -19,6 +19,8 @@ from thinveil.language.texts import many
 
 _SHOWN: Final = 5
 """So many columns are named in a note."""
+_STRAY: Final = (ValueError, OverflowError, TypeError, AttributeError)
+"""What the reader raises, besides errors of its own, on damaged files."""
 
 
 def read_stata(path: Path, reading: Reading) -> Raw:
@@ -52,25 +54,24 @@ def _read(path: Path, reading: Reading, function: str, program: str) -> Raw:
     except ImportError:
         raise MissingExtra(f"Reading files of {program}", "statistics") from None
     told = {} if reading.encoding is None else {"encoding": reading.encoding}
-    stray = (pyreadstat.PyreadstatError, pyreadstat.ReadstatError)
+    damaged = DataError(
+        f"{path}: not a file of {program}, or a damaged one, or in another encoding (--encoding "
+        "NAME), or with a date beyond the calendar: save the table as CSV where it was made, and "
+        "give that"
+    )
 
     def read(**how: Any) -> tuple[Mapping[str, Sequence[object]], Any]:
         try:
             found: tuple[Mapping[str, Sequence[object]], Any] = getattr(pyreadstat, function)(
                 str(path), output_format="dict", **how, **told
             )
-        except (*stray, ValueError, OverflowError, TypeError, AttributeError):
-            raise DataError(
-                f"{path}: not a file of {program}, or a damaged one, or in another encoding "
-                "(--encoding NAME), or with a date beyond the calendar: save the table as CSV "
-                "where it was made, and give that"
-            ) from None
+        except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError, *_STRAY):
+            raise damaged from None
         return found
 
-    _, about = read(metadataonly=True)
-    names = list(about.column_names)
-    if not names:
-        raise DataError(f"{path}: the table has no columns")
+    names = list(read(metadataonly=True)[1].column_names)
+    if not names or not all(names):
+        raise damaged
     kept = reading.chosen(names, str(path))
     check_names(kept, str(path))
     most = MOST_CELLS // len(kept)
