@@ -486,9 +486,27 @@ def test_a_database_elsewhere_says_what_to_do_about_floats(
             assert sorted(rows) == ["0.333333333", "0.5"]
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"mechanism": "idp"},
+        {"mechanism": "bdp"},
+        pytest.param({"mechanism": "idp-binary", "k": 1}, marks=pytest.mark.nightly),
+    ],
+    ids=lambda how: how["mechanism"],
+)
+def test_codes_as_far_as_they_go_and_missing_values(how: dict[str, Any]) -> None:
+    # their domain has 2^63 values: one more than eight bytes count
+    path = table(p=["", 1e-149, 3.7e157, -2.3e-20, 1 / 3, ""], n=[1, 2, 3, 4, 5, 6])
+    verdict = thinveil.audit(path, **how)
+    assert verdict.score is not None
+    assert verdict.score.exact
+    assert sum(value is None for value, _ in verdict.rows()) == 2
+
+
 @pytest.mark.nightly
-def test_a_million_distinct_floats_are_read() -> None:
-    values = np.random.default_rng(0).standard_normal(10**6) * 1e-3
+def test_many_distinct_floats_are_read() -> None:
+    values = np.random.default_rng(0).standard_normal(200_000) * 1e-3
     path = table(x=[*map(repr, values.tolist())])
     data = thinveil.load(path)
     assert data.schema[0].kind == "double"

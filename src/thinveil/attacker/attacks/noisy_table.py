@@ -36,6 +36,7 @@ from thinveil.attacker.terms import Attack, Axis, axes_of
 from thinveil.errors import EvidenceError
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags, QueryBatch
+from thinveil.language.schema import INFINITE
 
 _BIG: Final = 4096  # records of a table whose rounds are long enough to want fewer of them
 _ROUNDS: Final = 2.0  # how long steps are then
@@ -65,7 +66,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     nothing = nothing_of(facts, wish.widths)
     bounds = About("finding bounds", 0.0, lambda: nothing)
     axes = yield from evenly(facts, care).limits(axes, bounds)
-    axes = in_order(axes, wish.order)
+    axes = [_countable(axis) for axis in in_order(axes, wish.order)]
     tree = Tree(axes, facts.records)
     patience = 1.0
     if thrift is not None and claim.hides_direction:
@@ -139,6 +140,12 @@ class _Wave:
     view: View | None
     records: int
     over: bool = False
+
+
+def _countable(axis: Axis) -> Axis:
+    """Return an axis whose places eight bytes count: of 2^63 values, the lowest is left out."""
+    lower, upper = axis.limits
+    return axis.within(lower + 1, upper) if axis.size > INFINITE else axis
 
 
 class _Stage:

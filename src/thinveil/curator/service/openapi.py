@@ -113,9 +113,14 @@ class Attribute(_Model):
     kind: Literal["integer", "decimal", "double", "date", "datetime", "time", "category"]
     missing: bool = Field(description="Whether values may be missing.")
     values: list[str] | None = Field(None, description="Of a category: code 0, 1, ...")
-    step: str | None = Field(None, description="Of all others: what one code more means.")
+    step: str | None = Field(
+        None,
+        description="Of doubles: the value of code 1. Of all others: what one code more means.",
+    )
     lower: Code | None = None
     upper: Code | None = None
+    format: str | None = Field(None, description="How the table writes values, if not plainly.")
+    rounded: bool | None = Field(None, description="Whether values are rounded down to steps.")
 
 
 class Limits(_Model):
