@@ -627,39 +627,52 @@ def test_what_stands_around_a_table_changes_nothing(
 # Where else files are read ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ",a\n0,x\n1,y\n",
-        ",a\n2,x\n1,y\n",
-        ",Unnamed: 0,a\n0,1,x\n1,2,y\n",
-        "a,b,\n1,x,\n2,y,\n",
-        "a,b\n1,x,\n2,y,\n",
-        "a,b\nAnn,1,x\nBob,2,y\n",
-        "sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
-        "# made by us\n\na,b\n1,x\n2,y\n",
-        "# a,b,c\n1,x,2\n2,y,3\n",
-        "A title\n\na,b,c\n1,x,y\n2,y,z\n",
-        "1,x\n2,y\n",
-        '"a",b\n1,x\n2,"y\nz"\n',
-        'A "good" title\n"a",b,c\n1,x,5\n2,"y\nz",6\n',
-        "a,a\n1,x\n2,y\n",
-        "a b\n1 x\n2 y\n",
-    ],
-)
+DUCKDB = [
+    ",a\n0,x\n1,y\n",
+    ",a\n2,x\n1,y\n",
+    ",Unnamed: 0,a\n0,1,x\n1,2,y\n",
+    "a,b,\n1,x,\n2,y,\n",
+    "a,b\n1,x,\n2,y,\n",
+    "a,b\nAnn,1,x\nBob,2,y\n",
+    "sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
+    "# made by us\n\na,b\n1,x\n2,y\n",
+    "# a,b,c\n1,x,2\n2,y,3\n",
+    "A title\n\na,b,c\n1,x,y\n2,y,z\n",
+    "1,x\n2,y\n",
+    '"a",b\n1,x\n2,"y\nz"\n',
+    'A "good" title\n"a",b,c\n1,x,5\n2,"y\nz",6\n',
+    "a,a\n1,x\n2,y\n",
+    "a b\n1 x\n2 y\n",
+]
+
+
+def reads_the_same(path: Path) -> None:
+    """Compare what DuckDB reads with what is read into memory."""
+    from thinveil.curator.database.table import open_database
+
+    expected = load(path)
+    with open_database(str(path)) as found:
+        assert (found.schema, found.remarks) == (expected.schema, expected.remarks)
+        rows = found.to_dataset().rows()
+    assert sorted(map(repr, rows)) == sorted(map(repr, expected.rows()))
+
+
+@pytest.mark.parametrize("text", DUCKDB)
 def test_duckdb_reads_the_same(table: Write, text: str) -> None:
     pytest.importorskip("ibis")
     pytest.importorskip("duckdb")
-    from thinveil.curator.database.table import open_database
+    reads_the_same(table(text))
 
-    for content in (text.encode(), gzip.compress(text.encode()), text.encode("utf-16")):
-        path = table(content)
-        expected = load(path)
-        with open_database(str(path)) as found:
-            assert (found.schema, found.remarks) == (expected.schema, expected.remarks)
-            assert sorted(map(repr, found.to_dataset().rows())) == sorted(
-                map(repr, expected.rows())
-            )
+
+@pytest.mark.parametrize(
+    "text", [DUCKDB[0], *(pytest.param(each, marks=pytest.mark.nightly) for each in DUCKDB[1:])]
+)
+def test_duckdb_unpacks_and_decodes_the_same(table: Write, text: str) -> None:
+    pytest.importorskip("ibis")
+    pytest.importorskip("duckdb")
+    reads_the_same(table(gzip.compress(text.encode())))
+    reads_the_same(table(packed(text.encode(), "zst")))
+    reads_the_same(table(text.encode("utf-16")))
 
 
 @pytest.mark.parametrize(
