@@ -22,6 +22,7 @@ from thinveil.curator.database.table import open_database
 from thinveil.curator.tables.drafting import draft_schema
 from thinveil.curator.tables.reading import MISSING_TEXTS, WORDS
 from thinveil.errors import DataError, SchemaError
+from thinveil.lab.tables import from_file
 from thinveil.language.formats import Numeral, Pattern, format_of
 from thinveil.language.schema import Attribute, Categories, Grid, Schema
 from thinveil.language.schema_file import parse_schema, write_schema
@@ -474,6 +475,14 @@ def test_a_comparison_says_how_the_table_was_read(capsys: pytest.CaptureFixture[
     written = json.loads(Path("c.json").read_text("utf-8"))
     assert written["numbers_public"] == ["pay"]
     assert (len(written["read_as"]), len(written["doubts"])) == (2, 1)
+
+
+def test_the_lab_shows_it_on_its_page() -> None:
+    content = b"pay,age\n1,NA\n2,5\nlost,7\n"
+    note = from_file(content, "t.csv").note
+    assert "Column 'age': NA means missing, as all else is numbers or dates." in note
+    assert "The column 'pay' became a public list of 3 texts, of which 2 look like" in note
+    assert "--" not in note
 
 
 def test_a_draft_says_it_too(capsys: pytest.CaptureFixture[str]) -> None:

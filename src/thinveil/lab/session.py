@@ -148,6 +148,7 @@ class Session:
             findings=result_of(found, setting.options, facts, truth),
             seconds=ended.seconds,
             seed=seed,
+            remarks=truth.remarks,
             ours=True,
             knowledge=knowledge_of(found, facts.schema, truth),
         )

@@ -75,7 +75,7 @@ def cut(data: Dataset, title: str, code: str) -> Table:
             f"the table has {len(data.schema)} columns and the page shows {MOST_COLUMNS} at most: "
             "leave some out (thinveil lab TABLE --drop A,B), or use thinveil audit"
         )
-    notes = [_sentence(each) for each in data.remarks.assumed]
+    notes = [_sentence(each.partition(". If ")[0]) for each in data.remarks.all()]
     if data.records > MOST_PEOPLE:
         notes.append(
             f"The page works on the first {MOST_PEOPLE} of {data.records:,} records; thinveil "
