@@ -302,8 +302,10 @@ def test_errors_of_cells_are_missing_and_counted():
 def test_a_spreadsheet_that_would_fill_the_memory_is_refused(monkeypatch):
     pytest.importorskip("python_calamine")
     far = excel("far.xlsx", s={1: ["a", 1]}, more='<row><c r="XFD1048576"><v>1</v></c></row>')
-    with pytest.raises(DataError, match=r"row 1,048,576 and column 16,384.*delete what stands far"):
-        read(far)
+    odd = excel("odd.xlsx", s={1: ["a", 1]}, more="<row><c\tr = 'XFD1048576'><v>1</v></c></row>")
+    for path in (far, odd):
+        with pytest.raises(DataError, match=r"row 1,048,576 and column 16,384.*delete what stands"):
+            read(path)
     times = 'table:number-columns-repeated="16384"'
     row = f'<table:table-row table:number-rows-repeated="1000000">{office("float", "1", times)}'
     with pytest.raises(DataError, match="more than 100,000,000 cells"):

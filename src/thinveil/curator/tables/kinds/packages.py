@@ -21,10 +21,12 @@ from thinveil.errors import DataError
 MOST_UNPACKED: Final = 2**31
 """The most bytes of a part: a sheet of a million rows, all it can have, and 60 cells a row."""
 _CHUNK: Final = 2**20
-_COLUMN: Final = re.compile(rb"""\sr\s*=\s*["']([A-Z]{1,3})[0-9]""")
-_ROW: Final = re.compile(rb"""\sr\s*=\s*["'][A-Z]{0,3}([0-9]{1,9})""")
-_EMPTY: Final = re.compile(rb"<(?:\w+:)?(?:c|row)\s[^>]*/>")
-_ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
+_COLUMN: Final = re.compile(rb' r="([A-Z]{1,3})[0-9]')
+_ROW: Final = re.compile(rb' r="[A-Z]{0,3}([0-9]{1,9})')
+_EMPTY: Final = re.compile(rb"<(?:\w+:)?(?:c|row) [^>]*/>")
+_ERROR: Final = b' t="e"'
+_ODD: Final = (b"'", b" =", b"= ", b"\t", b"\n", b"\r")
+"""What few programs write between the names and values of attributes."""
 _BOOK: Final = "workbook.xml"
 _STRAY: Final = (
     zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
@@ -138,7 +140,10 @@ def _scanned(chunks: Iterator[bytes], path: Path) -> int:
     for chunk in chunks:
         whole, mark, tail = (rest + chunk).rpartition(b"<")
         rest = mark + tail
-        errors += len(_ERROR.findall(whole))
+        if any(each in whole for each in _ODD):
+            plain = re.sub(rb"\s", b" ", whole.replace(b"'", b'"'))
+            whole = re.sub(rb" *= *", b"=", plain)
+        errors += whole.count(_ERROR)
         cells = _EMPTY.sub(b"", whole) if b"/>" in whole else whole
         if new := set(_COLUMN.findall(cells)) - seen:
             seen |= new
