@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import random
 import sys
 import zipfile
@@ -573,6 +574,12 @@ def test_what_is_not_read_is_named_with_what_to_do(name, content, match, capsys)
         thinveil.load(name)
     assert run(["audit", name]) == 1
     assert "--encoding" not in capsys.readouterr().err
+
+
+def test_packed_files_of_other_kinds_are_to_be_unpacked():
+    Path("t.xls.gz").write_bytes(gzip.compress(OLD))
+    with pytest.raises(DataError, match="a packed file of old Excel: unpack it, and give that"):
+        read("t.xls.gz")
 
 
 def test_archives_of_other_programs_are_named():

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
+from thinveil.curator.tables.kinds.registry import begun_as
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
 from thinveil.curator.tables.text.layouts import Layout, layout_of
 from thinveil.curator.tables.text.naming import is_unnamed, named, needless
@@ -32,6 +33,10 @@ def read_delimited(path: Path, reading: Reading) -> Raw:
     number = 0
     while True:
         with unpacked(path) as content:
+            if content.packing and (kind := begun_as(content.head)):
+                raise DataError(
+                    f"{path}: this is a packed file of {kind.name}: unpack it, and give that"
+                )
             tried = _encodings(reading) or content.encodings()
             encoding, again = tried[number], content.again and number + 1 < len(tried)
             try:

@@ -91,9 +91,8 @@ def kind_of_file(path: Path) -> Kind | None:
     """
     head = first_bytes(path)
     ending = path.suffix.lower()
-    for kind in KINDS:
-        if kind.starts and head.startswith(kind.starts):
-            return kind
+    if begun := begun_as(head):
+        return begun
     if head.startswith(ZIP):
         members = _members(path)
         for kind in KINDS:
@@ -106,6 +105,12 @@ def kind_of_file(path: Path) -> Kind | None:
     damaged = head.startswith(ZIP) and not members
     named = (kind for kind in KINDS if ending in kind.endings and (kind.by_name or damaged))
     return next(named, None)
+
+
+def begun_as(head: bytes) -> Kind | None:
+    """Return the kind whose files begin so; None where the first bytes do not tell."""
+    begun = (kind for kind in KINDS if kind.starts and head.startswith(kind.starts))
+    return next(begun, None)
 
 
 def first_bytes(path: Path) -> bytes:
