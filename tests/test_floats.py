@@ -405,6 +405,8 @@ def test_messages_about_precision_can_be_followed() -> None:
     for wrong in ("abc", "0", "-1"):
         with pytest.raises(UsageError, match="must be a number above zero"):
             thinveil.audit(path, precision={"x": wrong})
+    with pytest.raises(UsageError, match="there is no column 'y'; the columns are 'x'"):
+        thinveil.load(path, steps={"y": "0.5"})
     with pytest.raises(DataError, match=r"too fine .* --precision x=STEP"):
         thinveil.load(path, steps={"x": "1e-30"})
 

@@ -61,6 +61,11 @@ def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
 def load_as(source: object, schema: Schema | None, reading: Reading) -> Dataset:
     """Read a table as is said in one value; a schema may describe more than is wanted of it."""
     raw = read_columns(source, reading)
+    names = [column.name for column in raw.columns]
+    for name in reading.steps:
+        if name not in names:
+            listed = ", ".join(map(repr, names[:50]))
+            raise UsageError(f"--precision: there is no column {name!r}; the columns are {listed}")
     remarks = Remarks(raw.assumed)
     if schema is None:
         schema, assumed = infer(raw.columns, reading)

@@ -38,7 +38,8 @@ class Chosen(NamedTuple):
 
 def decimal_grid(name: str, exponent: int, gaps: bool, rounded: bool = False) -> Grid:
     """Return the grid whose step is ten to a power, not above 1 unless it is rounded."""
-    return _stepped(name, Decimal((0, (1,), exponent)), gaps, rounded)
+    step = Decimal(10**exponent) if 0 < exponent < _FIT else Decimal((0, (1,), exponent))
+    return _stepped(name, step, gaps, rounded)
 
 
 def _stepped(name: str, step: Decimal, gaps: bool, rounded: bool) -> Grid:

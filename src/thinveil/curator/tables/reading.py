@@ -64,7 +64,8 @@ class Reading:
         only: The columns to read, by their names; all unless given.
         drop: The columns to leave out.
         sheet: The sheet of a spreadsheet.
-        steps: For some columns of floats, a grid to read them on, rounded down to its steps.
+        steps: Steps for columns of floats that no plain grid holds: they are read on a grid of that
+            step instead, rounded down. Columns of plain numbers stay as they are.
     """
 
     separator: str | None = None
