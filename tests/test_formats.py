@@ -477,6 +477,17 @@ def test_a_comparison_says_how_the_table_was_read(capsys: pytest.CaptureFixture[
     assert (len(written["read_as"]), len(written["doubts"])) == (2, 1)
 
 
+def test_people_are_written_as_in_the_table() -> None:
+    rows = ["1.200,50 €;31.12.1990;Yes;5", "-;1.2.1985;no;7", "980,10 €;3.4.2001;YES;9"]
+    Path("t.csv").write_text("\n".join(["pay;born;paid;age", *rows]), "utf-8")
+    Path("who.csv").write_text("pay;born;paid\n1.200,50 €;31.12.1990;yes\n-;1.2.1985;no\n", "utf-8")
+    words = ["audit", "t.csv", "--attack", "attribute", "--people", "who.csv", "--json", "r.json"]
+    assert run(words) == 0
+    found = json.loads(Path("r.json").read_text("utf-8"))["result"]
+    ages = [each["values"]["age"] for each in found]
+    assert ages == [[{"value": 5, "records": 1}], [{"value": 7, "records": 1}]]
+
+
 def test_the_lab_shows_it_on_its_page() -> None:
     content = b"pay,age\n1,NA\n2,5\nlost,7\n"
     note = from_file(content, "t.csv").note

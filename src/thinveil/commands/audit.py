@@ -37,12 +37,14 @@ from thinveil.commands.common import (
 from thinveil.commands.grouped import Command
 from thinveil.commands.outputs import busy
 from thinveil.curator.database.addresses import shown
+from thinveil.curator.tables.coding import plainly
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import read_columns
 from thinveil.curator.tables.reading import READING, Beside
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.files import write_file
 from thinveil.language.compiling import refusal
+from thinveil.language.schema import Schema
 from thinveil.report.text.progress import progress
 from thinveil.report.text.table import write_table
 from thinveil.report.text.terminal import show_verdict
@@ -270,7 +272,8 @@ def _options(
 ) -> Options:
     """Turn the words of the command line into options."""
     own = own_settings(held.facts) if isinstance(held, Target) else {}
-    names = (held.facts.schema if isinstance(held, Target) else held.schema).names
+    schema = held.facts.schema if isinstance(held, Target) else held.schema
+    names = schema.names
     told: dict[str, Any] = {}
     for name, entry in TABLE.items():
         value = given.get(name)
@@ -289,25 +292,29 @@ def _options(
         refuse_left_out("--known", given["known"], names, given)
         known = (pairs(given["known"], names, "--known"),)
     elif given["people_file"]:
-        known = _people(given, notices)
+        known = _people(given, schema, notices)
     return Options(**told | own | {"people": known, "trials": _trials(given, any(known), truth)})
 
 
-def _people(given: Mapping[str, Any], notices: Console) -> tuple[Mapping[str, str], ...]:
-    """Read what is known about many people: a column for each attribute, a row a person."""
+def _people(
+    given: Mapping[str, Any], schema: Schema, notices: Console
+) -> tuple[Mapping[str, str], ...]:
+    """Read what is known about many people: a column for each attribute, a row a person.
+
+    Values are written as in the table, whose formats and words for missing ones are known.
+    """
     how = Beside.of({**given, "header": None, "comment": None})  # those are the table's own
     raw = read_columns(given["people_file"], how)
     for each in raw.assumed:
         note(notices, f"--people: {each}")
-    columns, gaps = raw.columns, how.gaps
-    texts = [[each.texts[place] for place in each.index.tolist()] for each in columns]
-    return tuple(
-        {
-            each.name: "" if text is None or text in gaps else text
-            for each, text in zip(columns, row, strict=True)
-        }
-        for row in zip(*texts, strict=True)
-    )
+    known = {attribute.name: plainly(attribute, how) for attribute in schema}
+    columns = []
+    for column in raw.columns:
+        write = known.get(column.name, str)
+        texts = ["" if text is None else write(text) for text in column.texts]
+        columns.append([texts[place] for place in column.index.tolist()])
+    names = [column.name for column in raw.columns]
+    return tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:

@@ -109,6 +109,26 @@ def coder(attribute: Attribute) -> Callable[[str], int]:
     return limited
 
 
+def plainly(attribute: Attribute, reading: Reading) -> Callable[[str], str]:
+    """Return a function from texts of a file to plain ones, "" where a value is missing.
+
+    A text that does not fit stays as it is.
+    """
+    code, absent = coder(attribute), gap_in(attribute, reading)
+
+    def write(text: str) -> str:
+        with suppress(ValueError, LookupError):
+            if absent(text):
+                return ""
+            if isinstance(attribute, Grid):
+                form = format_of(attribute.kind, attribute.format) if attribute.format else None
+                return form.plain(text) if form else text
+            return attribute.values[code(text)]
+        return text
+
+    return write
+
+
 def _plain_coder(attribute: Grid) -> Callable[[str], int]:
     if attribute.kind in ("date", "datetime", "time"):
         read = {"date": _day_number, "datetime": ticks, "time": clock}[attribute.kind]
