@@ -144,6 +144,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             held = _open(stack, {**origin, "patience": given["patience"]}, notices, console)
             how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
         else:
+            refuse_left_out("--precision", given["precision"], given["only"], given)
             origin = _origin(source, given)
             here = {"table": source, "patience": given["patience"]}
             held = _open(stack, {**origin, **here}, notices, console)

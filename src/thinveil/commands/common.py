@@ -136,9 +136,9 @@ schema_option = click.option(
 
 def _listed(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
     """Split A,B,.. as a line of CSV, so that a name may hold a comma in quotation marks."""
-    return tuple(
-        name for each in value for row in csv.reader(io.StringIO(each, newline="")) for name in row
-    )
+    lines = (io.StringIO(each, newline="") for each in value)
+    rows = (row for line in lines for row in csv.reader(line, skipinitialspace=True))
+    return tuple(name for row in rows for name in row)
 
 
 def _line(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:

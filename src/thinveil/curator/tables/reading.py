@@ -7,8 +7,6 @@ its dialect, the texts that mean a missing value, and the columns that are wante
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
@@ -205,9 +203,13 @@ def leaving_out(*names: str) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """Write names as a line of CSV, so that a name may hold a comma: what --drop takes."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(names)
-    return line.getvalue()[:-1]
+    marks = ',"\r\n'
+    return ",".join(
+        '"' + name.replace('"', '""') + '"'
+        if name.startswith(" ") or any(mark in name for mark in marks)
+        else name
+        for name in names
+    )
 
 
 def _no_column(flag: str, name: str, names: Sequence[str]) -> str:
