@@ -36,7 +36,7 @@ class Outcome:
         public: Columns of numbers that became public lists without a note.
         records: How many records the file has.
         columns: How many columns it has.
-        seconds: How long the audit took.
+        seconds: How long the audit took, in processor time.
         notes: How many notes there were.
     """
 
