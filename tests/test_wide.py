@@ -189,7 +189,8 @@ def test_where_an_attack_learned_what_is_not_so_the_plain_code_is_named():
     assert "equally likely" in verdict.bits_basis
     assert sum(verdict.bits_by_attribute.values()) == pytest.approx(sure(verdict.bits))
     limits = sure(verdict.bounds)
-    assert (limits.code, sure(limits.bits)) == ("even", pytest.approx(plain(data)))
+    assert limits.code == "even"
+    assert sure(limits.bits) == pytest.approx(plain(data))
 
 
 def test_columns_counts_and_people_have_no_more_bits_than_the_plain_code():
@@ -197,18 +198,17 @@ def test_columns_counts_and_people_have_no_more_bits_than_the_plain_code():
     facts = PublicFacts(100, schema, claim_named("idp"))
     column = ColumnFound(0, [(2, 100)], bits=1e6, domain=8)
     measured = code_length(ColumnsFound((column,)), facts)
-    assert (measured.total, measured.learned) == (pytest.approx(300), False)
+    assert measured.total == pytest.approx(300)
+    assert not measured.learned
     half = ColumnFound(0, [], bits=1e6, domain=8, ranges=((4, 100),))
     assert code_length(ColumnsFound((half,)), facts).total == pytest.approx(100)
     measured = code_length(CountFound(7, bits=50.0), facts)
-    assert (measured.total, measured.learned) == (pytest.approx(math.log2(101)), False)
+    assert measured.total == pytest.approx(math.log2(101))
+    assert not measured.learned
     person = PersonFound(True, True, 1, (ColumnFound(0, [(2, 1)], bits=9.0),), bits=10.0)
     measured = code_length(PeopleFound((person,)), facts)
-    assert (measured.total, measured.columns, measured.learned) == (
-        pytest.approx(4.0),
-        {0: 3},
-        False,
-    )
+    assert measured.total == pytest.approx(4.0)
+    assert (measured.columns, measured.learned) == ({0: 3}, False)
 
 
 @examples(100)

@@ -58,7 +58,10 @@ _FEW_ROUNDS = (
     "each round is a statement or a round trip here, and only the strategy adaptive asks in few "
     "large rounds: expect this run to take many times longer"
 )
-_PLAIN = "so the thrifty strategy runs uncompiled, to the same result but some hundred times slower"
+_PLAIN = (
+    "so the thrifty strategy runs uncompiled, to the same result but some four times slower; "
+    "--strategy adaptive needs no compiling"
+)
 _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
     "show_records", "comparison",

@@ -260,7 +260,7 @@ def _notes(parts: Sequence[Extra], java: str | None) -> Iterator[str]:
     for name in sorted(late & _WHY.keys()):
         yield f"{_WHY[name]}, so its version is bounded"
     if states.get("fast") == "missing":
-        yield "without numba the thrifty strategy runs uncompiled, some hundred times slower"
+        yield "without numba the thrifty strategy runs uncompiled, some four times slower"
     if states.get("spark") == "there":
         if java is None:
             yield f"Spark needs Java {OLDEST_JAVA} or later: on Debian, apt install default-jre"

@@ -1,7 +1,8 @@
 """Plain loops over arrays, compiled by numba where that can be used.
 
 Numba is an extra (`pip install 'thinveil[fast]'`). The same source runs without it, to the same
-results, some hundred times slower. It is imported when it is first needed and not before.
+results, some hundred times slower; loops that take most of the time may be written once more, over
+whole arrays (vectorised). It is imported when it is first needed and not before.
 """
 
 from __future__ import annotations
@@ -33,27 +34,43 @@ def compiled() -> bool:
 
 
 @cache
-def loops(name: str, plain: bool = False) -> Any:
-    """Return a module of loops, as it is or as a compiled copy.
+def loops(name: str, plain: bool = False, whole: str | None = None) -> Any:
+    """Return a module of loops as a compiled copy, or not compiled.
 
     Args:
         name: The module; every function in it must be one that numba can compile.
-        plain: Whether to leave it as it is in any case.
+        plain: Whether not to compile it in any case.
+        whole: A module of functions over whole arrays: where loops are not compiled, each takes
+            the place of the one that has its name.
     """
     if plain or not compiled():
-        return import_module(name)
+        return import_module(name) if whole is None else _over_arrays(name, whole)
     numba: Any = import_module("numba")
-    spec = util.find_spec(name)
-    assert spec is not None
-    assert spec.loader is not None
-    copy = util.module_from_spec(spec)
-    spec.loader.exec_module(copy)
+    copy = _copy(name)
     for called, loop in getmembers(copy, isfunction):
         try:
             fast = numba.njit(cache=True, nogil=True)(loop)
         except RuntimeError:  # no place to keep compiled code
             fast = numba.njit(nogil=True)(loop)
         setattr(copy, called, fast)
+    return copy
+
+
+def _copy(name: str) -> Any:
+    """Return a module once more, so that functions in it can be replaced."""
+    spec = util.find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
+def _over_arrays(name: str, whole: str) -> Any:
+    copy, instead = _copy(name), import_module(whole)
+    for called, _ in getmembers(copy, isfunction):
+        if getattr(getattr(instead, called, None), "__module__", None) == whole:
+            setattr(copy, called, getattr(instead, called))
     return copy
 
 

@@ -209,15 +209,20 @@ def improved(
     return best, seed
 
 
+def levelled(given: Array, size: int, weight: Array) -> None:
+    """Fill in weights that add up to one, none of them too small."""
+    total = 0.0
+    for i in range(size):
+        weight[i] = max(given[i], FLOOR)
+        total += weight[i]
+    for i in range(size):
+        weight[i] /= total
+
+
 def question(w: int, lists: Lists, task: Task, desk: Desk, lonely: bool) -> None:
     """Choose subset and threshold for one window."""
     size = lists.size[w]
-    total = 0.0
-    for i in range(size):
-        desk.weight[i] = max(lists.weight[w, i], FLOOR)
-        total += desk.weight[i]
-    for i in range(size):
-        desk.weight[i] /= total
+    levelled(lists.weight[w], size, desk.weight)
     whole = Listed(lists.state[w], desk.weight, size)
     seed = following(lists.seed[w])
     listed = draft(whole, seed, desk.some, desk.even)

@@ -27,6 +27,7 @@ from thinveil.language.queries import Codes, Floats
 
 _CHOOSING = "thinveil.attacker.engines.windows.choosing"
 _UPDATING = "thinveil.attacker.engines.windows.updating"
+_VECTORS = "thinveil.attacker.engines.windows.vectors"
 
 
 @cache
@@ -60,7 +61,9 @@ class Windows:
             raise ValueError(f"windows need more than {MOST} states, a box, and k where hidden")
         self._task = Task(n, k, hidden, most_boxes)
         self._states = states
-        self._choosing, self._updating = loops(_CHOOSING, plain), loops(_UPDATING, plain)
+        self._choosing, self._updating = (
+            loops(each, plain, _VECTORS) for each in (_CHOOSING, _UPDATING)
+        )
         self._threads = 1 if plain else use or min(8, threads())
         self._pool = _pool(self._threads) if self._threads > 1 else None
         self._lists = Lists.empty(windows, states)
