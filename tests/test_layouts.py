@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import shlex
 import threading
 import zipfile
@@ -622,6 +623,38 @@ def test_what_stands_around_a_table_changes_nothing(
     path = tmp_path_factory.mktemp("laid") / "a.csv"
     path.write_bytes(content)
     assert cells(path) == (names, [tuple(row) for row in rows])
+
+
+ANY = st.sampled_from(
+    ["", "a", "b", "1", "2", "0", "3.5", "2020", "#", "# x", "x y", "'a'", "NA", " ", "Unnamed: 0"]
+)
+
+
+@pytest.mark.nightly
+@settings(deadline=None, max_examples=2000)
+@given(
+    st.integers(1, 4).flatmap(lambda width: st.lists(st.tuples(*[ANY] * width), min_size=2)),
+    st.sampled_from([",", ";", "\t", " ", "|", ", ", "  "]),
+    st.sampled_from(["", "# x\n", "T\n", "sep=;\n", "\n"]),
+    st.booleans(),
+)
+def test_whatever_is_read_has_names_and_what_is_said_can_be_overridden(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, ...]],
+    separator: str,
+    above: str,
+    keep: bool,
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.csv"
+    path.write_text(above + "\n".join(map(separator.join, rows)))
+    try:
+        raw = read_columns(path, Reading(keep_unnamed=keep))
+    except DataError:
+        return
+    names = [each.name for each in raw.columns]
+    assert len(set(names)) == len(names)
+    assert all(map(str.strip, names))
+    assert all(re.search(r" \(--.*\)$", each) for each in raw.assumed)
 
 
 # Where else files are read ---------------------------------------------------------------
