@@ -15,7 +15,7 @@ import pytest
 import thinveil
 from thinveil.commands.doctor import Extra, Part
 from thinveil.commands.main import run
-from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.doubting import doubts
 from thinveil.errors import MissingExtra, to_install
 
 BIG = [str(2**62 + 977 * number) for number in range(1, 13)]

@@ -11,7 +11,7 @@ import thinveil
 from thinveil.commands.common import _meant
 from thinveil.commands.grouped import HEADINGS, heading_of
 from thinveil.commands.main import _COMMANDS, _loaded, run
-from thinveil.curator.tables.inferring import doubts
+from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.reading import NO_REMARKS
 from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.verdicts.phrases import spelled

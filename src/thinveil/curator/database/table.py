@@ -17,8 +17,8 @@ from thinveil.curator.database.session import Session, opening
 from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import check_names
+from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.files import check_columns, reading_of
-from thinveil.curator.tables.inferring import doubts
 from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import NO_REMARKS, READ_AS_USUAL, Reading, Remarks
 from thinveil.errors import DataError, UsageError

@@ -13,8 +13,9 @@ from typing import Any
 
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.coding import encode
+from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.files import read_columns, reading_of
-from thinveil.curator.tables.inferring import doubts, infer
+from thinveil.curator.tables.inferring import infer
 from thinveil.curator.tables.reading import Reading, Remarks
 from thinveil.language.numbers import double_codes
 from thinveil.language.queries import Codes

@@ -17,7 +17,8 @@ from thinveil.curator.tables.arrow import read_frame
 from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.delimited import read_delimited
-from thinveil.curator.tables.inferring import doubts, infer
+from thinveil.curator.tables.doubting import doubts
+from thinveil.curator.tables.inferring import infer
 from thinveil.curator.tables.kinds.registry import kind_of_file
 from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import (

@@ -15,16 +15,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
+from thinveil.curator.tables.doubting import like_values
 from thinveil.curator.tables.invented import invented
 from thinveil.curator.tables.number_grids import Chosen, grid_of_numbers
-from thinveil.curator.tables.reading import Reading, Remarks, leaving_out
+from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.recognising import (
     UNKNOWN,
     Customs,
     Recognised,
     decimals_of,
     grouped_by_points,
-    looks_like_a_value,
     recognised,
 )
 from thinveil.errors import DataError
@@ -32,10 +32,7 @@ from thinveil.language.formats import Numeral
 from thinveil.language.formats.truths import truths_in
 from thinveil.language.numbers.digits import SURE
 from thinveil.language.schema import DAY_LONG, EXACT, NUMBERS, Attribute, Categories, Grid, Schema
-from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, ticks
-
-FEW: Final = 5
-"""Fewer different texts in a column are no reason for doubt."""
+from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, ticks
 
 TIMES: Final = (86_400 * 10**6, 3600 * 10**6, 60 * 10**6, 10**6, 1000, 1)
 """The steps of times that are tried, in microseconds; the coarsest is a day."""
@@ -85,7 +82,7 @@ def _first_odd(column: Column, attribute: Attribute) -> str:
     """Say which row keeps a column from being one of numbers or dates, where few do."""
     if not isinstance(attribute, Categories) or invented(attribute):
         return ""
-    odd = {text for text in attribute.values if not looks_like_a_value(text)}
+    odd = set(attribute.values) - like_values(attribute.values)
     if not odd or 2 * len(odd) > len(attribute.values):
         return ""
     row = _first(column, odd.__contains__)
@@ -255,37 +252,3 @@ def _time(column: Column) -> Chosen | None:
     except (ValueError, OverflowError):
         return None
     return Chosen(time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps))
-
-
-def doubts(schema: Schema, records: int) -> Remarks:
-    """Say where an inferred schema makes more public than its owner may have meant.
-
-    A column of many different texts becomes a public list of categories, as long as a quarter of
-    the records or longer: names of people, say. A column of numbers or dates that is not
-    recognised as one is doubted however short its list. Those of the made-up people are public.
-    """
-    found, numeric = [], []
-    for attribute in schema:
-        if not isinstance(attribute, Categories) or invented(attribute):
-            continue
-        listed = len(attribute.values)
-        numbers = sum(map(looks_like_a_value, attribute.values))
-        if numbers and 2 * numbers >= listed:
-            numeric.append(attribute.name)
-            found.append(
-                f"the column {attribute.name!r} became a public list of {many(listed, 'text')}, "
-                f"of which {numbers:,} {_looks(numbers)}: the attacker is handed it. If these are "
-                "values, correct the others, say which text means missing (--missing TEXT), give "
-                f"a format in a schema file, or leave it out ({leaving_out(attribute.name)})."
-            )
-        elif listed >= max(FEW, records / 4):
-            found.append(
-                f"the column {attribute.name!r} has {listed:,} different texts in {records:,} "
-                "records, and their list counts as public. If it is not public, leave it out "
-                f"({leaving_out(attribute.name)})."
-            )
-    return Remarks(doubts=tuple(found), numbers=tuple(numeric))
-
-
-def _looks(count: int) -> str:
-    return "looks like a number or a date" if count == 1 else "look like numbers or dates"
