@@ -184,7 +184,7 @@ def test_lists_of_words_are_as_they_were(texts: str) -> None:
 def test_three_digits_after_a_comma_are_thousands_unless_another_column_decides() -> None:
     alone = read(["1,234", "12,345"])
     assert values(alone) == [1234, 12345]
-    assert 'If that is wrong, say format = "1234,56"' in alone.remarks.assumed[0]
+    assert 'step = 0.001 and format = "1234,56"' in alone.remarks.assumed[0]
     assert values(read(["0,123", "2,345"])) == dec("0.123", "2.345")
     assert values(read(["1,234", "12345"])) == dec("1.234", "12345")
     both = load(table(x=["1,234", "12,345"], y=["1,5", "2"]))

@@ -44,7 +44,8 @@ from thinveil.curator.tables.reading import READING, Beside
 from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
 from thinveil.files import write_file
 from thinveil.language.compiling import refusal
-from thinveil.language.schema import Schema
+from thinveil.language.schema import Grid, Schema
+from thinveil.language.texts import NUMBER
 from thinveil.report.text.progress import progress
 from thinveil.report.text.table import write_table
 from thinveil.report.text.terminal import show_verdict
@@ -284,6 +285,8 @@ def _options(
         if entry.kind == "pairs":
             refuse_left_out(flag_of(name), value or (), names, given)
             told[name] = pairs(value or (), names, flag_of(name))
+            if name == "priors":
+                told[name] = _as_written(flag_of(name), told[name], schema, given, notices)
         elif value is not None:
             listed = entry.kind in ("names", "numbers") and isinstance(value, str)
             told[name] = (tuple(next(csv.reader([value]))) or ("",)) if listed else value
@@ -294,10 +297,37 @@ def _options(
         raise UsageError("--known and --people exclude each other: give one of them")
     if given["known"]:
         refuse_left_out("--known", given["known"], names, given)
-        known = (pairs(given["known"], names, "--known"),)
+        who = pairs(given["known"], names, "--known")
+        known = (_as_written("--known", who, schema, given, notices),)
     elif given["people_file"]:
         known = _people(given, schema, notices)
     return Options(**told | own | {"people": known, "trials": _trials(given, any(known), truth)})
+
+
+def _as_written(
+    flag: str,
+    texts: Mapping[str, str],
+    schema: Schema,
+    given: Mapping[str, Any],
+    notices: Console,
+) -> dict[str, str]:
+    """Return values of columns in plain texts: they may be written as in the table, or plainly.
+
+    Where a text can be read both ways, that of the table counts, and a note says so.
+    """
+    how, found = Beside.of({**given, "header": None, "comment": None}), {}
+    for attribute in schema:
+        if (text := texts.get(attribute.name)) is None:
+            continue
+        write, ends = plainly(attribute, how), [text]
+        if isinstance(attribute, Grid) and write(text) == text:
+            ends = text.split("..")  # a range
+        plain = [write(end.strip() if len(ends) > 1 else end) for end in ends]
+        found[attribute.name] = "..".join(plain)
+        if any(old != new and NUMBER.fullmatch(old) for old, new in zip(ends, plain, strict=True)):
+            form = attribute.format if isinstance(attribute, Grid) else ""
+            note(notices, f"{flag} {attribute.name}: read as the table writes it, like {form}")
+    return {name: found[name] for name in texts}
 
 
 def _people(

@@ -122,6 +122,8 @@ def plainly(attribute: Attribute, reading: Reading) -> Callable[[str], str]:
                 return ""
             if isinstance(attribute, Grid):
                 form = format_of(attribute.kind, attribute.format) if attribute.format else None
+                if isinstance(form, Numeral) and form.limited:
+                    return str(attribute.decode(code(text)))
                 return form.plain(text) if form else text
             return attribute.values[code(text)]
         return text
@@ -193,9 +195,8 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
         )
     finer = 'kind = "decimal" and a finer step' if attribute.kind == "integer" else "a finer step"
     return DataError(
-        f"{where} is not {on_grid(attribute)}: set rounded = true for this attribute in the "
-        f"schema, which rounds values between two steps down, or give it {finer}, or correct the "
-        "row"
+        f"{where} is not {on_grid(attribute)}: give this attribute {finer} in the schema, or "
+        "correct the row, or set rounded = true, which rounds values between two steps down"
     )
 
 

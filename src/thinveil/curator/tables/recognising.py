@@ -160,7 +160,7 @@ def _number(texts: Sequence[str], mark: str | None) -> Recognised | None:
     if both:
         other = next(each for each in fitting.values() if each.decimal != form.decimal)
         why = ", as in other columns" if mark else ", since three digits follow each mark"
-        said += f'{why}. If that is wrong, say format = "{other}" in a schema file'
+        said += f"{why}. If that is wrong, say {_told(other, form.decimal)} in a schema file"
     elif form.limited:
         said += (
             ". A limit such as <5 or 90+ counts as half a step below or above its number; " + _ELSE
@@ -169,6 +169,18 @@ def _number(texts: Sequence[str], mark: str | None) -> Recognised | None:
         said += "; " + _ELSE
     shown = Customs(decimal=form.decimal) if len(decimals) == 1 else UNKNOWN
     return Recognised("integer", str(form), lambda text: form.parted(text)[1], said, shown, both)
+
+
+def _told(form: Numeral, mark: str) -> str:
+    """Return what a schema file says for a format in which a mark parts thousands, or decimals.
+
+    Three digits follow each mark, so it is all that there are decimals of.
+    """
+    whole = form.thousands == mark
+    step = ("0.5" if form.limited else "1") if whole else ("0.0005" if form.limited else "0.001")
+    kind = "integer" if step == "1" else "decimal"
+    said = f'kind = "{kind}", step = {step} and format = "{form}"'
+    return said + (", and wider bounds or none," if whole else "")
 
 
 def _may_have(used: frozenset[str], thousands: str, decimal: str) -> bool:
