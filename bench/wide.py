@@ -43,7 +43,7 @@ class Wide:
         kind: What its cells hold.
         columns: How many there are.
         seconds: The command that prints the verdict.
-        reported: The same with `--report`.
+        reported: The same with `--report --no-comparison`: one mechanism, not all.
         questions: Questions in all.
         wrong: Records that are wrong or missing.
     """
@@ -73,7 +73,7 @@ def measure(path: Path | None, quick: bool, kind: str, columns: str) -> list[Wid
         with watch() as took:
             _audit(str(table), "--json", str(found))
         with watch() as longer:
-            _audit(str(table), "--report", str(Path(folder) / "report.html"))
+            _audit(str(table), "--report", str(Path(folder) / "report.html"), "--no-comparison")
         record = json.loads(found.read_text("utf-8"))
     wrong = RECORDS - record["records_recovered"]
     return [Wide(kind, many, took.seconds, longer.seconds, record["questions"], wrong)]
