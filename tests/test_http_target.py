@@ -114,7 +114,7 @@ def test_policies_over_http_are_those_of_the_service(tmp_path):
         target.close()
 
 
-@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize("arrow", sweep([True, False], 2))
 @pytest.mark.parametrize(
     "settings", [Settings(largest_batch=7), Settings(largest_batch=40, largest_body=5_000)]
 )

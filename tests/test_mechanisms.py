@@ -26,7 +26,7 @@ from thinveil.language.claims import CAUCHY, MECHANISMS, Claim, Universe, claim_
 from thinveil.language.laws.cauchy import Cauchy
 from thinveil.language.queries import Answers, QueryBatch
 from thinveil.language.schema import Grid, Schema
-from worlds import as_a, boxes_of, domain_of, one_column, ranges, told
+from worlds import as_a, boxes_of, domain_of, one_column, ranges, sweep, told
 
 N = 12
 KEY = ("run", 1)
@@ -302,7 +302,7 @@ ROUNDED = {label: claim for label, claim in composed().items() if claim.post != 
 
 
 @over(CONTINUOUS)
-@pytest.mark.parametrize("epsilon", [1e-10, 0.3, 2.0, 20.0])
+@pytest.mark.parametrize("epsilon", sweep([1e-10, 0.3, 2.0, 20.0], 2))
 def test_noise_has_the_law_that_the_claim_states(claim: Claim, epsilon: float) -> None:
     for count, b in ZONES:
         values, bit = draws(claim, count, b, epsilon), float(count > b)

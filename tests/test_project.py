@@ -180,6 +180,7 @@ def pytest_on(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_a_part_of_the_long_tests_is_drawn_by_a_seed(tmp_path: Path):
     (tmp_path / "test_these.py").write_text(
         "import pytest\n"
@@ -200,6 +201,7 @@ def test_a_part_of_the_long_tests_is_drawn_by_a_seed(tmp_path: Path):
         assert not any("test_quick" in line for line in each)
 
 
+@pytest.mark.nightly
 def test_where_all_must_run_a_skip_is_an_error(tmp_path: Path):
     (tmp_path / "test_these.py").write_text(
         "import pytest\ndef test_a(): pytest.skip('no server')\n"

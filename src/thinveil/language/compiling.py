@@ -1,7 +1,7 @@
 """Plain loops over arrays, compiled by numba where that can be used.
 
 Numba is an extra (`pip install 'thinveil[fast]'`). The same source runs without it, to the same
-results, some hundred times slower; loops that take most of the time may be written once more, over
+results, many times slower; loops that take most of the time may be written once more, over
 whole arrays (vectorised). It is imported when it is first needed and not before.
 """
 
