@@ -81,7 +81,8 @@ def test_it_counts_in_the_whole_file_not_in_its_first_lines(table: Write) -> Non
     read = load(table(",a\n" + rows + "1,7\n"))
     assert read.schema.names == ("column 1", "a")
     assert read.remarks.assumed[0] == (
-        "column 1 has no name and is called 'column 1'; it can be left out (--drop 'column 1')"
+        "column 1 has no name and is called 'column 1'; it can be left out (--drop 'column 1'; "
+        "in Python drop=['column 1'])"
     )
 
 
@@ -152,7 +153,7 @@ def test_row_names_as_r_writes_them(table: Write) -> None:
 def test_two_columns_of_one_name(table: Write) -> None:
     read = load(table("a,a,a (2),a\n1,2,3,4\n"))
     assert read.schema.names == ("a", "a (3)", "a (2)", "a (4)")
-    assert "column 4 is called 'a (4)'; it can be left out (--drop 'a (4)')" in said(read)
+    assert "column 4 is called 'a (4)'; it can be left out (--drop 'a (4)'; " in said(read)
 
 
 # Above the rows --------------------------------------------------------------------------

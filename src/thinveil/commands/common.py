@@ -208,7 +208,7 @@ def open_table(
     """Open a table or a target as the options say; without one, the embedded people.
 
     What was assumed is said at once, but not where the verdict will say it on the same screen:
-    there, only what may be worth stopping for is.
+    there, only what may be worth stopping for is, and the verdict says what can be done.
     """
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
     engine, patience = origin.get("engine") or "auto", origin.get("patience")
@@ -217,7 +217,8 @@ def open_table(
         held = opened(*where, **reading(origin))
     remarks = getattr(held, "remarks", NO_REMARKS)
     again = verdicts is not None and verdicts.is_interactive and notices.is_interactive
-    for each in remarks.doubts if again else remarks.all():
+    brief = [each.partition(". If ")[0] for each in remarks.doubts]
+    for each in brief if again else remarks.all():
         note(notices, each)
     return held
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.database.engines.protocol import ibis, ibis_backend, told
-from thinveil.curator.database.session import Session
-from thinveil.curator.tables.delimited import found_layout
+from thinveil.curator.database.session import Refused, Session
+from thinveil.curator.tables.delimited import check_rows, found_layout
 from thinveil.curator.tables.kinds.registry import PARQUET, first_bytes, kind_of_file
 from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.text.naming import is_unnamed, named
@@ -27,6 +27,7 @@ _ENCODINGS: Final = {
     "utf-16-le": "utf-16",
 }
 """What DuckDB calls the encodings that it reads as Python does."""
+_WHOLE: Final = "see that all files are whole and have the same columns"
 _PACKINGS: Final = (None, "gzip", "zstd")
 
 
@@ -63,11 +64,41 @@ def _files(path: str, reading: Reading) -> tuple[Session, Any, tuple[str, ...]]:
     files = _parquet(path)
     backend = ibis_backend("duckdb", "duckdb").connect()
     session = Session(backend, owned=True)
-    advice = "see that all files are whole and have the same columns"
-    with session.closed_on_failure(), told(f"{path}: cannot be read", advice):
-        if files:
-            return session, backend.read_parquet(files, union_by_name=False), ()
-        return session, *_text(session, backend, Path(path), reading)
+    with session.closed_on_failure():
+        if not files:
+            return session, *_text(session, backend, Path(path), reading)
+        with told(f"{path}: cannot be read", _WHOLE):
+            table = backend.read_parquet(files, union_by_name=False)
+            if not any(map(is_unnamed, table.columns)):
+                return session, table, ()
+            rows = backend.read_parquet(files, union_by_name=False, file_row_number=True)
+            return session, *_without_needless(session, rows, reading)
+
+
+def _without_needless(
+    session: Session, table: Any, reading: Reading
+) -> tuple[Any, tuple[str, ...]]:
+    """Leave columns without a name out that only count the rows of their file, or are empty.
+
+    The last column has the number of the row.
+    """
+    *names, row = table.columns
+    unnamed = [place for place, name in enumerate(names) if is_unnamed(name)]
+    texts = {f"f{place}": table[names[place]].cast("string") for place in unnamed}
+    found = _needless(session, table.select(row=table[row], **texts), unnamed)
+    called, assumed = named(names, *found, reading)
+    pairs = zip(called, names, strict=True)
+    return table.select(**{new: table[old] for new, old in pairs if new is not None}), (*assumed,)
+
+
+def unread(path: str, reading: Reading, refused: Refused) -> DataError:
+    """Say why DuckDB could not read a file to its end: with the line, where it is a text."""
+    if _ADDRESS.fullmatch(path):
+        return refused
+    if _parquet(path):
+        return DataError(f"{path}: cannot be read to its end: {_WHOLE}")
+    check_rows(Path(path), reading)
+    return DataError(f"{refused}; or read it into memory (--engine memory)")
 
 
 def _text(
@@ -100,19 +131,16 @@ def _text(
         compression=packing or "none",
     )
     unnamed = [place for place, name in enumerate(layout.names) if is_unnamed(name)]
-    counting, empty = _needless(session, table, unnamed)
-    names, assumed = named(layout.names, counting, empty, reading)
+    needless = _needless(session, table.mutate(row=ibis.row_number()), unnamed)
+    names, assumed = named(layout.names, *needless, reading)
     kept = {name: table[f"f{place}"] for place, name in enumerate(names) if name is not None}
-    return table.select(**kept), (*layout.assumed, *assumed)
+    return table.select(**kept), (*found.assumed, *assumed)
 
 
-def _needless(session: Session, table: Any, unnamed: list[int]) -> tuple[set[int], set[int]]:
+def _needless(session: Session, numbered: Any, unnamed: list[int]) -> tuple[set[int], set[int]]:
     """Return which columns without a name count the rows, and which are empty in all of them."""
     counting: set[int] = set()
     empty: set[int] = set()
-    if not unnamed:
-        return counting, empty
-    numbered = table.mutate(row=ibis.row_number())
     for place in unnamed:
         text = numbered[f"f{place}"].fill_null("")
         tests = {

@@ -109,6 +109,10 @@ class Session:
         return f"{self._token}_{self._made}"
 
 
+class Refused(DataError):
+    """A database refused a statement; its own words may quote values and are left out."""
+
+
 @contextmanager
 def opening(where: str) -> Iterator[None]:
     """Turn what a driver raises into an error without its words: they may quote values."""
@@ -119,14 +123,13 @@ def opening(where: str) -> Iterator[None]:
     except ImportError:
         raise MissingExtra("A table in a database", "databases") from None
     except Exception as error:
-        reason = (
-            "no permission: the user must be allowed to read the table and to create temporary "
-            "tables (GRANT TEMPORARY ON DATABASE ...)"
-            if getattr(error, "sqlstate", None) == "42501"
-            else f"the database refused a statement ({_named(error)}): see its own log for the "
-            "reason"
-        )
-        raise DataError(f"{where}: {reason}") from None
+        reason = f"the database refused a statement ({_named(error)}): {_advice(error)}"
+        if getattr(error, "sqlstate", None) == "42501":
+            reason = (
+                "no permission: the user must be allowed to read the table and to create temporary "
+                "tables (GRANT TEMPORARY ON DATABASE ...)"
+            )
+        raise Refused(f"{where}: {reason}") from None
 
 
 @contextmanager
@@ -141,6 +144,16 @@ def counting(where: str) -> Iterator[None]:
             f"{where} failed while it counted ({_named(error)}): see that it is up, then resume "
             "the run from its transcript"
         ) from None
+
+
+def _advice(error: Exception) -> str:
+    """Say what to look at: a server has a log, a file has none."""
+    if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "sqlite3"):
+        return (
+            "see that the file is whole, that nobody else is writing to it, and that there is "
+            "room for temporary files"
+        )
+    return "see its own log for the reason"
 
 
 def _named(error: Exception) -> str:

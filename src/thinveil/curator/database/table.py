@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from thinveil.curator.database.addresses import connected, shown
+from thinveil.curator.database.addresses import connected, shown, unread
 from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.fields import counts_of, fields_of
-from thinveil.curator.database.session import Session, opening
+from thinveil.curator.database.session import Refused, Session, opening
 from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import check_names
@@ -245,8 +245,12 @@ def open_database(
         MissingExtra: A driver is not installed.
     """
     reading = reading_of(how)
-    with opening(shown(address)):
-        session, found, assumed = connected(address, table, reading)
-    return DatabaseTable.of(
-        found, schema, reading, session=session, where=shown(address), assumed=assumed
-    )
+    where = shown(address)
+    try:
+        with opening(where):
+            session, found, assumed = connected(address, table, reading)
+        return DatabaseTable.of(
+            found, schema, reading, session=session, where=where, assumed=assumed
+        )
+    except Refused as refused:
+        raise unread(address, reading, refused) from None

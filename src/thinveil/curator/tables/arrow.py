@@ -54,7 +54,8 @@ def read_arrow(path: Path, reading: Reading) -> Raw:
 def read_frame(source: object, reading: Reading) -> Raw:
     """Read a data frame, an Arrow table, or another object that exports Arrow data.
 
-    The index of a pandas data frame is not a column; use reset_index() to make it one.
+    The index of a pandas data frame is not a column, and that is said where it does not only count
+    the rows; use reset_index() to make it one.
     """
     where = f"the {type(source).__name__}"
     is_pandas = type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "iloc")
@@ -89,7 +90,19 @@ def _read_pandas(pa: Any, frame: Any, where: str, reading: Reading) -> Raw:
                 f"astype(str), or leave it out ({leaving_out(names[place])})"
             ) from None
 
-    return _columns(pa, names, array, len(frame), where, reading)
+    raw = _columns(pa, names, array, len(frame), where, reading)
+    return Raw(raw.columns, (*_said_of_index(frame.index), *raw.assumed))
+
+
+def _said_of_index(index: Any) -> tuple[str, ...]:
+    """Say that an index is left out, unless it only counts the rows or a part of them."""
+    names = [repr(str(name)) for name in index.names if name is not None]
+    if not names and index.dtype.kind in "iu":
+        steps = np.diff(np.asarray(index))
+        if (steps == 1).all():
+            return ()
+    which = f" {', '.join(names)}" if names else ""
+    return (f"the index{which} of the data frame is left out (reset_index() makes it a column)",)
 
 
 def _of_table(pa: Any, table: Any, where: str, reading: Reading) -> Raw:

@@ -6,6 +6,7 @@ import codecs
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
@@ -43,13 +44,10 @@ def read_delimited(path: Path, reading: Reading) -> Raw:
                 raw = read_text(content.text(encoding), path, reading)
             except UnicodeError:
                 if not again:
-                    raise DataError(
-                        f"{path}: {_undecodable(path, encoding)}: name the file's encoding, "
-                        "such as --encoding latin-1"
-                    ) from None
+                    raise _encoded_otherwise(path, encoding) from None
                 number += 1
                 continue
-        said = _said(path, encoding) if not reading.encoding else ()
+        said = _said(path, encoding, reading)
         return Raw(raw.columns, (*said, *raw.assumed)).only(reading, str(path))
 
 
@@ -61,6 +59,7 @@ class FoundLayout:
         layout: How it is laid out.
         encoding: Its encoding.
         packing: How it is compressed; None where it is not.
+        assumed: What was assumed about all that.
         above: How many lines stand above the rows of data; None where a quotation mark that is
             not closed leaves open where they begin.
     """
@@ -68,6 +67,7 @@ class FoundLayout:
     layout: Layout
     encoding: str
     packing: str | None
+    assumed: tuple[str, ...]
     above: int | None
 
 
@@ -75,17 +75,42 @@ def found_layout(path: Path, reading: Reading) -> FoundLayout:
     """Find out how a text file is laid out."""
     with unpacked(path) as content:
         encoding = (_encodings(reading) or content.encodings())[0]
-        try:
+        with _decoding(path, encoding):
             sample = _sample(content.text(encoding))
-        except UnicodeError:
-            raise DataError(
-                f"{path}: {_undecodable(path, encoding)}: name the file's encoding, such as "
-                "--encoding latin-1"
-            ) from None
         layout = _layout(sample, path, reading)
     above, quote = sample[: layout.first - 1], layout.dialect.quote
     even = not quote or all(line.count(quote) % 2 == 0 for line in above)
-    return FoundLayout(layout, encoding, content.packing, len(above) if even else None)
+    assumed = (*_said(path, encoding, reading), *layout.assumed)
+    return FoundLayout(layout, encoding, content.packing, assumed, len(above) if even else None)
+
+
+def check_rows(path: Path, reading: Reading) -> None:
+    """Go through all rows of a text file that somebody else could not read.
+
+    Raises:
+        DataError: Something is amiss in one of them; the message names its line.
+    """
+    found = found_layout(path, reading)
+    with unpacked(path) as content, _decoding(path, found.encoding):
+        lines = islice(content.text(found.encoding), found.layout.first - 1, None)
+        for _ in Rows(lines, found.layout, path):
+            pass
+
+
+@contextmanager
+def _decoding(path: Path, encoding: str) -> Iterator[None]:
+    """Say where a text is not in its encoding."""
+    try:
+        yield
+    except UnicodeError:
+        raise _encoded_otherwise(path, encoding) from None
+
+
+def _encoded_otherwise(path: Path, encoding: str) -> DataError:
+    return DataError(
+        f"{path}: {_undecodable(path, encoding)}: name the file's encoding, such as --encoding "
+        "latin-1"
+    )
 
 
 def _encodings(reading: Reading) -> tuple[str, ...]:
@@ -96,9 +121,9 @@ def _encodings(reading: Reading) -> tuple[str, ...]:
     return ("utf-8-sig" if known == "utf-8" else reading.encoding,)
 
 
-def _said(path: Path, encoding: str) -> tuple[str, ...]:
+def _said(path: Path, encoding: str, reading: Reading) -> tuple[str, ...]:
     """Say which encoding was assumed, where the file does not name it by a byte order mark."""
-    if encoding in (*_UTF8, "utf-16", "utf-32"):
+    if reading.encoding or encoding in (*_UTF8, "utf-16", "utf-32"):
         return ()
     why = "half of its first bytes are NUL"
     if not encoding.startswith("utf"):

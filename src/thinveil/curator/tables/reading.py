@@ -193,12 +193,13 @@ class Beside(Reading):
 
 
 def leaving_out(*names: str) -> str:
-    """Return the option that leaves columns out, to be copied into a command line.
+    """Return the option that leaves columns out, to be copied into a command line or a call.
 
     >>> print(leaving_out("age", "City, State"))
-    --drop 'age,"City, State"'
+    --drop 'age,"City, State"'; in Python drop=['age', 'City, State']
     """
-    return f"--drop {shlex.quote(listed(names))}"
+    few = list(names) if len(names) < 4 else "[...]"
+    return f"--drop {shlex.quote(listed(names))}; in Python drop={few}"
 
 
 def listed(names: Iterable[str]) -> str:

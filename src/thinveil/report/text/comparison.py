@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.report.charts.risk import SHARES
-from thinveil.report.text.remarks import how_it_was_read
+from thinveil.report.text.remarks import how_it_was_read, listed
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
 from thinveil.verdicts.comparing.risk import Known, Risk
@@ -32,15 +32,12 @@ def show_comparison(console: Console, compared: Comparison) -> None:
     """Print all mechanisms against all attacks, and last the sentence to remember."""
     how_it_was_read(console, compared.read_as, compared.doubts)
     console.print(Text("What the attacker was assumed to know", style="bold"))
-    for line in compared.assumed_public():
-        console.print(Text(f"  {line}"))
+    listed(console, compared.assumed_public())
     console.print(Text("How the trials were made", style="bold"))
-    for line in compared.trials():
-        console.print(Text(f"  {line}"))
+    listed(console, compared.trials())
     console.print(_laws(compared))
     console.print(_table(compared, console.width))
-    for note in _notes(compared):
-        console.print(Text(f"  {note}", style="dim"))
+    listed(console, _notes(compared), style="dim")
     calm = compared.lines and all(each.at_baseline or each.missing for each in compared.lines)
     style = "yellow" if compared.interrupted else "green" if calm else "red"
     console.print(Panel(Text(compared.sentence()), title="Verdict", border_style=style))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,7 +12,14 @@ def how_it_was_read(console: Console, assumed: Sequence[str], doubts: Sequence[s
     """Print what was assumed when the table was read, and what is public that may not be."""
     if assumed:
         console.print(Text("How the table was read", style="bold"))
-    for line in assumed:
-        console.print(Text(f"  {line}"))
+    listed(console, assumed)
     for line in doubts:
         console.print(Text(f"Note: {line}", style="yellow"))
+
+
+def listed(console: Console, lines: Iterable[str], style: str = "") -> None:
+    """Print lines below a heading; what goes on in the next line is indented further."""
+    for line in lines:
+        for number, part in enumerate(Text(line).wrap(console, max(1, console.width - 4))):
+            part.rstrip()
+            console.print(Text("    " if number else "  ") + part, style=style)

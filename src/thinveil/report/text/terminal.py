@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thinveil.report.text import claim_seen
-from thinveil.report.text.remarks import how_it_was_read
+from thinveil.report.text.remarks import how_it_was_read, listed
 from thinveil.report.text.reproduced import plain_table
 from thinveil.verdicts import sentences
 from thinveil.verdicts.canaries import Canaries
@@ -33,8 +33,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     """Print what an audit found: figures, tables, and last the sentence to remember."""
     how_it_was_read(console, verdict.remarks.assumed, verdict.remarks.doubts)
     console.print(Text("What the attacker was assumed to know", style="bold"))
-    for line in verdict.assumed_public():
-        console.print(Text(f"  {line}"))
+    listed(console, verdict.assumed_public())
     if verdict.possible is not None:
         console.print(Text(verdict.possible.sentence()))
     check = verdict.claim_check

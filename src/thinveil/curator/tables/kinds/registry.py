@@ -88,7 +88,9 @@ def kind_of_file(path: Path) -> Kind | None:
 
     Raises:
         DataError: It is of a kind that is not read; the message says what to do.
+        OSError: There is no such file.
     """
+    path.stat()  # not every reader says that there is none
     head = first_bytes(path)
     ending = path.suffix.lower()
     if begun := begun_as(head):

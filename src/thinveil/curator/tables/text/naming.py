@@ -12,6 +12,8 @@ from thinveil.curator.tables.text.headers import counting
 
 _PANDAS: Final = re.compile(r"Unnamed: \d+(?:\.\d+|_level_\d+)?", re.ASCII)
 """What pandas calls a column without a name when it reads a file, and then writes as its name."""
+_INDEX: Final = re.compile(r"__index_level_\d+__", re.ASCII)
+"""What pandas calls the index of a data frame without a name when it writes Parquet."""
 
 
 def is_unnamed(name: str) -> bool:
@@ -20,7 +22,7 @@ def is_unnamed(name: str) -> bool:
     >>> is_unnamed(" "), is_unnamed("Unnamed: 0"), is_unnamed("rownames")
     (True, True, False)
     """
-    return not name.strip() or _PANDAS.fullmatch(name) is not None
+    return not name.strip() or any(each.fullmatch(name) for each in (_PANDAS, _INDEX))
 
 
 def needless(unnamed: Mapping[int, Column]) -> tuple[set[int], set[int]]:
@@ -66,6 +68,14 @@ def named(
     new = [place for place, name in enumerate(names) if not name.strip() and place not in needless]
     if new:
         assumed.append(_named_now(new, [str(called[place]) for place in new]))
+    assumed += [
+        f"the column {name!r} is the index of a pandas data frame; it can be left out "
+        f"({leaving_out(name)})"
+        for place, name in enumerate(names)
+        if _INDEX.fullmatch(name)
+        and place not in needless
+        and name not in (*reading.only, *reading.drop)
+    ]
     seen: set[str] = set()
     for place, each in enumerate(called):
         if each is None or place in needless:
