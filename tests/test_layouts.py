@@ -352,7 +352,7 @@ def test_a_space_after_every_separator(table: Write) -> None:
     adult = "39, State-gov, 77516\n50, Self-emp, 83311\n38, Private, 215646\n"
     read = load(table(adult))
     assert read.rows()[0] == (39, "State-gov", 77516)
-    assert "a space follows every separator and is no part of a field (--separator ," in said(read)
+    assert "spaces before a field are no part of it (--separator , keeps them)" in said(read)
     assert cells(table(adult), separator=",")[1][0] == ("39", " State-gov", " 77516")
     quoted = 'name, city\nAnn, "Rome, Italy"\nBob, "Bonn, Rhine"\n'
     assert cells(table(quoted)) == (
@@ -360,7 +360,7 @@ def test_a_space_after_every_separator(table: Write) -> None:
         [("Ann", "Rome, Italy"), ("Bob", "Bonn, Rhine")],
     )
     some = "name, city\nAnn,Rome\nBob, Bonn\n"
-    assert cells(table(some))[1] == [("Ann", "Rome"), ("Bob", " Bonn")]
+    assert cells(table(some)) == (["name", "city"], [("Ann", "Rome"), ("Bob", "Bonn")])
 
 
 REAL = {
@@ -426,7 +426,8 @@ TEXT = "name,city\nZoë,Köln\nAnn,Łódź\n"
     "encoding", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-8"]
 )
 def test_encodings_of_unicode(table: Write, encoding: str) -> None:
-    for text in (TEXT, TEXT * 3000):
+    header, _, rows = TEXT.partition("\n")
+    for text in (TEXT, f"{header}\n" + rows * 3000):
         read = load(table(text.encode(encoding)))
         assert read.rows()[:2] == [("Zoë", "Köln"), ("Ann", "Łódź")]
         plain = encoding.count("-") < 2 or encoding == "utf-8-sig"

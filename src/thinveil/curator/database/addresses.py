@@ -112,12 +112,13 @@ def _text(
         encoding = "utf-16"
     dialect = layout.dialect
     odd = layout.comment or dialect.aligned or dialect.loose or found.above is None
+    unlike = DataError(
+        f"{path}: DuckDB does not read this file as it is meant (its encoding, compression, "
+        "comments, spaces or blank lines): read it into memory (--engine memory), or write it as "
+        "CSV in UTF-8"
+    )
     if encoding is None or packing not in _PACKINGS or odd:
-        raise DataError(
-            f"{path}: DuckDB does not read this file as it is meant (its encoding, compression, "
-            "comments or spaces): read it into memory (--engine memory), or write it as CSV in "
-            "UTF-8"
-        )
+        raise unlike
     table = backend.read_csv(
         str(path),
         header=False,
@@ -129,7 +130,13 @@ def _text(
         escape=dialect.quote,
         encoding=encoding,
         compression=packing or "none",
+        allow_quoted_nulls=False,
     )
+    if (
+        len(layout.names) == 1
+        and session.rows(table.aggregate(blank=table.f0.isnull().any()))[0][0]
+    ):
+        raise unlike  # blank lines, some of which may be no records
     unnamed = [place for place, name in enumerate(layout.names) if is_unnamed(name)]
     needless = _needless(session, table.mutate(row=ibis.row_number()), unnamed)
     names, assumed = named(layout.names, *needless, reading)

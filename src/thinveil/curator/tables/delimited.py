@@ -22,6 +22,7 @@ from thinveil.curator.tables.text.naming import is_unnamed, named, needless
 from thinveil.curator.tables.text.unpacking import unpacked
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
+from thinveil.language.texts import many
 
 _SAMPLE_LINES: Final = 1000
 _SAMPLE_CHARACTERS: Final = 1_000_000
@@ -169,7 +170,19 @@ def read_text(file: Iterator[str], path: Path, reading: Reading) -> Raw:
     layout = _layout(sample, path, reading)
     rows = Rows(chain(sample[layout.first - 1 :], file), layout, path)
     columns = _read(rows, len(layout.names), path)
-    return _named(columns, layout, reading)
+    raw = _named(columns, layout, reading)
+    return Raw(raw.columns, (*raw.assumed, *_blank(rows.blank)))
+
+
+def _blank(lines: int) -> tuple[str, ...]:
+    """Say that blank lines are records."""
+    if not lines:
+        return ()
+    verb, what = ("is", "a missing value") if lines == 1 else ("are", "missing values")
+    return (
+        f"{many(lines, 'blank line')} above the last value {verb} read as {what}: take "
+        f"{'it' if lines == 1 else 'them'} out where no record is meant",
+    )
 
 
 def _named(columns: Sequence[Column], layout: Layout, reading: Reading) -> Raw:
@@ -185,11 +198,15 @@ def _named(columns: Sequence[Column], layout: Layout, reading: Reading) -> Raw:
 
 
 class Rows:
-    """The rows of data of a file."""
+    """The rows of data of a file.
+
+    `blank` counts the blank lines that were missing values of an only column.
+    """
 
     def __init__(self, lines: Iterable[str], layout: Layout, path: Path) -> None:
         self._layout, self._path = layout, path
         self._passed, self._within = layout.first - 1, False
+        self.blank = 0
         plain = _lines(lines, path, layout.first)
         text = self._uncommented(plain, layout.comment) if layout.comment else plain
         self._reader = layout.dialect.reader(text, strict=True)
@@ -204,15 +221,17 @@ class Rows:
             yield line
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Yield the rows; blank lines are skipped, or missing values of an only column."""
-        width, reader, read = len(self._layout.names), self._reader, 0
+        """Yield the rows; blank lines are skipped, but between values of an only column."""
+        width, reader, read, blank = len(self._layout.names), self._reader, 0, 0
         try:
             for row in reader:
                 if len(row) == width:
+                    if blank:
+                        yield from ([""] for _ in range(blank))
+                        self.blank, blank = self.blank + blank, 0
                     yield row
                 elif not row or (width > 1 and len(row) == 1 and row[0].isspace()):
-                    if width == 1:
-                        yield [""]
+                    blank += width == 1
                 else:
                     raise self._ragged(self._passed + read + 1, len(row), width)
                 read, self._within = reader.line_num, False

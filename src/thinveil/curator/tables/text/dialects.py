@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from thinveil.curator.tables.text.headers import Head, Row, counting, head_of, kinds, usual_width
+from thinveil.curator.tables.text.headers import (
+    Head,
+    Row,
+    counting,
+    head_of,
+    is_word,
+    kinds,
+    usual_width,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -18,6 +26,8 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 _LONGEST: Final = 2**31 - 1
 _WITH_COMMA: Final = re.compile(r"\s*[-+]?[\d.]*,\d+\s*", re.ASCII)
 """A number with a decimal comma."""
+_ONE_NUMBER: Final = re.compile(r"[-+]?\d[\d.'\u2019 \u00a0\u202f]*(?:,\d+)?\s*%?", re.ASCII)
+"""A line that is one number, with a decimal comma or whole."""
 
 
 class Line(NamedTuple):
@@ -68,6 +78,16 @@ class Dialect:
             before = reader.line_num
         return rows[:-1] if cut and len(rows) > 1 else rows
 
+    def closes(self, lines: Sequence[Line], *, cut: bool) -> bool:
+        """Tell whether every quotation mark that opens a field is closed at its end."""
+        reader = self.reader((line.text for line in lines), strict=True)
+        try:
+            for _ in reader:
+                pass
+        except csv.Error:
+            return cut and reader.line_num == len(lines)  # the last row may go on
+        return True
+
 
 def _tight(line: str, quote: str) -> str:
     """Take away what aligns fields at both ends of a line, and tabs outside of quotes."""
@@ -86,6 +106,7 @@ class Fit:
         width: How many fields most rows have.
         head: How the table begins, where that can be told.
         share: The share of rows of that width, from the header on.
+        spaced: How many rows have words that begin with a space, though few do.
     """
 
     dialect: Dialect
@@ -93,6 +114,7 @@ class Fit:
     width: int
     head: Head | None
     share: float
+    spaced: int = 0
 
     @staticmethod
     def of(dialect: Dialect, lines: Sequence[Line], *, cut: bool) -> Fit:
@@ -141,7 +163,10 @@ def _separated(lines: Sequence[Line], separator: str | None, quote: str, *, cut:
     if separator is not None:
         fit = Fit.of(Dialect(separator, quote), lines, cut=cut)
         return fit if separator != " " or fit.whole else _spaced(lines, quote, cut=cut) or fit
-    tried = [Fit.of(Dialect(each, quote), lines, cut=cut) for each in SEPARATORS if each != quote]
+    marks = [each for each in SEPARATORS if each != quote]
+    if _one_column_of_decimals(lines):
+        marks.remove(",")
+    tried = [_tried(Dialect(each, quote), lines, cut=cut) for each in marks]
     fits = [each for each in tried if each.width > 1 and each.head is not None]
     if not fits:
         return _spaced(lines, quote, cut=cut) or _today(tried)
@@ -154,13 +179,52 @@ def _separated(lines: Sequence[Line], separator: str | None, quote: str, *, cut:
     return _loosened(best, lines, cut=cut)
 
 
+def _one_column_of_decimals(lines: Sequence[Line]) -> bool:
+    """Tell whether one name stands above numbers with a decimal comma."""
+    first, *below = [text for each in lines if (text := each.text.strip())] or [""]
+    return (
+        not any(mark in first for mark in SEPARATORS)
+        and any("," in text for text in below)
+        and all(map(_ONE_NUMBER.fullmatch, below))
+    )
+
+
+def _tried(dialect: Dialect, lines: Sequence[Line], *, cut: bool) -> Fit:
+    """Try a separator; spaces between it and a quotation mark are no part of a field."""
+    fit = Fit.of(dialect, lines, cut=cut)
+    opening = re.compile(re.escape(dialect.separator) + " +" + re.escape(dialect.quote))
+    if not dialect.quote or not any(opening.search(line.text) for line in lines):
+        return fit
+    loose = Fit.of(replace(dialect, loose=True), lines, cut=cut)
+    if loose.rows == fit.rows or not (loose.whole or loose.share >= fit.share):
+        return fit  # the marks are inside of quoted fields, or of some that begin with a word
+    return loose if loose.dialect.closes(lines, cut=cut) else fit
+
+
 def _loosened(fit: Fit, lines: Sequence[Line], *, cut: bool) -> Fit:
-    """Take away the space that follows every separator, where one does."""
-    later = [field for row in fit.rows for field in row.fields[1:]]
-    if len(fit.rows) < 2 or not later or not all(field[:1] == " " for field in later):
+    """Take away spaces before fields, where they stand in the header or in most rows.
+
+    Numbers are read with and without them.
+    """
+    before = re.compile("(?:^|" + re.escape(fit.dialect.separator) + ") ")
+    if (
+        fit.dialect.loose
+        or len(fit.rows) < 2
+        or not any(before.search(each.text) for each in lines)
+    ):
         return fit
     loose = Fit.of(replace(fit.dialect, loose=True), lines, cut=cut)
-    return loose if loose.rank >= fit.rank or loose.whole else fit
+    if [len(row.fields) for row in loose.rows] != [len(row.fields) for row in fit.rows]:
+        return fit
+    changed = [
+        any(new != old and is_word(old) for new, old in zip(one.fields, other.fields, strict=True))
+        for one, other in zip(loose.rows, fit.rows, strict=True)
+    ]
+    at = fit.head.index if fit.head else 0
+    likely = changed[at] or 2 * sum(changed) > len(changed)
+    if likely and loose.dialect.closes(lines, cut=cut):
+        return loose
+    return replace(fit, spaced=sum(changed))
 
 
 def _spaced(lines: Sequence[Line], quote: str, *, cut: bool) -> Fit | None:
@@ -172,11 +236,38 @@ def _spaced(lines: Sequence[Line], quote: str, *, cut: bool) -> Fit | None:
         below = [row.fields for row in fit.rows[fit.head.index + 1 :]]
         if not aligned and not all(map(all, below)):
             continue  # empty fields show that several spaces separate
-        if fit.width == 2 and fit.head.kind == "short" and not counting([row[0] for row in below]):
-            continue  # a name above two words is that of one column
-        if any(kinds(below, place) for place in range(fit.width)):
-            return fit
+        columns = list(zip(*below, strict=True))
+        if any(all(text[-1:] in SEPARATORS for text in column) for column in columns):
+            continue  # another mark separates, and spaces follow it
+        numbers = [bool(kinds(below, place)) for place in range(fit.width)]
+        if not any(numbers) or _one_column(fit, fit.head, lines, every=all(numbers)):
+            continue
+        if fit.head == Head("none", 0) and not all(numbers):
+            alone = Fit.of(Dialect(SEPARATORS[1], quote), lines, cut=cut)
+            return replace(alone, head=fit.head) if alone.width == 1 else None
+        return fit
     return None
+
+
+def _one_column(fit: Fit, head: Head, lines: Sequence[Line], *, every: bool) -> bool:
+    """Tell whether spaces only part the words of one column, below its name.
+
+    Args:
+        fit: What spaces make of the lines.
+        head: How the table begins then.
+        lines: The lines.
+        every: Whether all fields are numbers.
+    """
+    if head.index:  # a word above rows is a name, and not a title, unless something parts them
+        above, begins = fit.rows[0], fit.rows[head.index]
+        parted = begins.line > above.end + head.index
+        return not every or (head.kind == "none" and len(above.fields) == 1 and not parted)
+    if head.kind != "short" or fit.width > 2:
+        return False
+    rows = fit.rows[1:]
+    starts = [line.text.lstrip()[:1] for line in lines if line.text.strip()]
+    quoted = set(starts[1:]) == {fit.dialect.quote}  # as R writes the names of rows
+    return not (counting([row.fields[0] for row in rows]) and (quoted or (every and len(rows) > 2)))
 
 
 def _today(tried: Sequence[Fit]) -> Fit:

@@ -77,7 +77,9 @@ def head_of(rows: Sequence[Row], width: int) -> Head | None:
     for index, row in enumerate(rows[:_MOST_TITLES]):
         below = rows[index + 1 :]
         fields = [each.fields for each in below if len(each.fields) == width]
-        if len(row.fields) == width and not _wide_title(row, below, fields):
+        if len(row.fields) == width:
+            if _wide_title(row, below, fields):
+                continue
             return Head("none" if says(row.fields, fields) == "data" else "names", index)
         if len(row.fields) == width - 1 and (kind := _short(row.fields, fields)):
             return Head(kind, index)
@@ -120,6 +122,11 @@ def _kind(text: str) -> str:
     return next((kind for kind, written in _KINDS.items() if written.fullmatch(text)), "")
 
 
+def is_word(text: str) -> bool:
+    """Tell whether a text is neither a number, a date or a time, nor a missing value."""
+    return not _kind(text) and not _silent(text)
+
+
 def counting(texts: Sequence[str]) -> bool:
     """Tell whether texts count rows: 0, 1, 2 .. or 1, 2, 3 ..
 
@@ -130,6 +137,14 @@ def counting(texts: Sequence[str]) -> bool:
         texts[0] == str(start)
         and all(text == str(number) for number, text in enumerate(texts, start))
         for start in (0, 1)
+    )
+
+
+def repeated(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Count the names that are values of their own column, too; missing ones do not count."""
+    columns = zip(*rows, strict=True)
+    return sum(
+        name in column for name, column in zip(names, columns, strict=False) if not _silent(name)
     )
 
 
@@ -159,15 +174,31 @@ def _year(text: str) -> bool:
 
 def _wide_title(row: Row, rows: Sequence[Row], below: Sequence[Sequence[str]]) -> bool:
     """Tell whether a row is as wide as the table and yet a title, which spreadsheets fill up."""
-    if len(row.fields) < 3 or len(below) < 2:
+    if len(row.fields) < 2 or len(below) < 2:
         return False
     if not row.filled:
-        return True
-    if rows[0].line > row.end + 1 and len(rows[0].fields) == len(row.fields):
+        return len(row.fields) > 2 or says(below[0], below[1:]) == "names"
+    if rows[0].line > row.end + 1 and len(rows[0].fields) == len(row.fields) > 2:
         return says(below[0], below[1:]) == "names"  # a blank line parts it from the names
-    if row.filled > 1 or not row.fields[0].strip() or not all(each.strip() for each in below[0]):
+    if row.filled > 1 or not row.fields[0].strip():
         return False
-    return says(below[0], below[1:]) != "data"
+    return _named_below(below)
+
+
+def _named_below(below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether names follow below a title, and below more titles and empty rows."""
+    filled = [sum(bool(field.strip()) for field in row) for row in below[:_MOST_TITLES]]
+    begins = next((place for place, fields in enumerate(filled) if fields > 1), len(filled))
+    if begins + 1 >= len(below):
+        return False
+    names, rest = below[begins], below[begins + 1 :]
+    used = {place for row in rest for place, field in enumerate(row) if field.strip()}
+    if not all(names[place].strip() for place in used):
+        return False
+    said = says(names, rest)
+    if len(names) == 2:
+        return said == "names" and 0 in filled[:begins]
+    return said == "names" or (said == "unknown" and filled[:begins] in ([], [0]))
 
 
 def _short(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Kind | None:

@@ -13,8 +13,9 @@ from typing import Final
 
 from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.text.dialects import Dialect, Fit, Line, best_fit
-from thinveil.curator.tables.text.headers import Head, Row, head_of, says
+from thinveil.curator.tables.text.headers import Head, Row, head_of, repeated, says
 from thinveil.errors import DataError
+from thinveil.language.texts import many
 
 MARK: Final = "#"
 """What comments begin with, where nobody says it."""
@@ -138,8 +139,12 @@ def _say_dialect(sketch: _Sketch, reading: Reading, fit: Fit) -> None:
     if fit.dialect.loose:
         mark = _shown(fit.dialect.separator)
         sketch.assumed.append(
-            "a space follows every separator and is no part of a field "
-            f"(--separator {mark} keeps it)"
+            f"spaces before a field are no part of it (--separator {mark} keeps them)"
+        )
+    if fit.spaced:
+        sketch.assumed.append(
+            f"words begin with spaces in {fit.spaced} of the first {len(fit.rows)} rows, and these "
+            "are part of the values: take them out of the file where they are not meant"
         )
     if reading.quote is None and fit.dialect.quote == "'":
         sketch.assumed.append("the quotation mark is ' (--quote names another)")
@@ -165,13 +170,12 @@ def _begun(sketch: _Sketch, reading: Reading, fit: Fit) -> Layout:
     assumed.extend(_titles(rows[: head.index]))
     row = rows[head.index]
     names = list(row.fields)
-    if head.kind == "none":
-        names = [f"column {place}" for place, _ in enumerate(names, start=1)]
+    again, like = _again(fit, head) if reading.header is None else (0, False)
+    if head.kind == "none" or like:
         if reading.header is None:
-            assumed.append(
-                f"line {row.line} has numbers like the lines below, so no line names the columns; "
-                f"they are called {_called(names)} (--header {row.line} takes it as the header)"
-            )
+            why = "texts that all occur in the lines" if like else "numbers like the lines"
+            assumed.append(_no_names(row.line, why, len(names)))
+        names = _made(len(names))
         return Layout(fit.dialect, tuple(names), 0, row.line, sketch.comment, tuple(assumed))
     if head.kind == "short":
         names = ["", *names]
@@ -185,6 +189,12 @@ def _begun(sketch: _Sketch, reading: Reading, fit: Fit) -> Layout:
         assumed.append(
             f"line {row.line} is taken as the header, though its names are numbers (--header none "
             "reads it as a row)"
+        )
+    elif again:
+        assumed.append(
+            f"line {row.line} is taken as the header, though {again} of its "
+            f"{many(len(names), 'name')} also {'is' if again == 1 else 'are'} among the values "
+            "below (--header none reads it as a row)"
         )
     plain = head.kind == "names"
     told = tuple(assumed)
@@ -203,6 +213,22 @@ def _below(fit: Fit, head: Head) -> list[list[str]]:
     """Return the rows below the first one that are as wide."""
     width = len(fit.rows[head.index].fields)
     return [row.fields for row in fit.rows[head.index + 1 :] if len(row.fields) == width]
+
+
+def _again(fit: Fit, head: Head) -> tuple[int, bool]:
+    """Count the names of a header that are values of their columns as well; tell if it is a row.
+
+    Words above numbers are names all the same. A header that stands between the rows once more
+    still is one; so is the name of a list in which no text stands twice.
+    """
+    names, below = fit.rows[head.index].fields, _below(fit, head)
+    others = [row for row in below if row != names]
+    if head.kind != "names" or says(names, others) != "unknown":
+        return 0, False
+    again = repeated(names, below)
+    if len(names) == 1:
+        return again, again == 1 and len({row[0] for row in below}) < len(below)
+    return again, again == len(names) and repeated(names, others) > 0
 
 
 def _names_in_comment(sketch: _Sketch, fit: Fit) -> list[str] | None:
@@ -251,8 +277,17 @@ def _lines_said(numbers: Sequence[int]) -> str:
     return f"{len(numbers)} lines from {numbers[0]} to {numbers[-1]}"
 
 
-def _called(names: Sequence[str]) -> str:
-    return repr(names[0]) if len(names) == 1 else f"{names[0]!r} to {names[-1]!r}"
+def _made(width: int) -> list[str]:
+    """Make names for columns."""
+    return [f"column {place}" for place in range(1, width + 1)]
+
+
+def _no_names(line: int, why: str, width: int) -> str:
+    called = "'column 1'" if width == 1 else f"'column 1' to 'column {width}'"
+    return (
+        f"line {line} has {why} below, so no line names the columns; they are called {called} "
+        f"(--header {line} takes it as the header)"
+    )
 
 
 def _shown(separator: str) -> str:
