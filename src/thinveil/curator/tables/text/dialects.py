@@ -220,8 +220,10 @@ def _loosened(fit: Fit, lines: Sequence[Line], *, cut: bool) -> Fit:
         any(new != old and is_word(old) for new, old in zip(one.fields, other.fields, strict=True))
         for one, other in zip(loose.rows, fit.rows, strict=True)
     ]
-    at = fit.head.index if fit.head else 0
-    likely = changed[at] or 2 * sum(changed) > len(changed)
+    head = fit.head or Head("names", 0)
+    named = head.kind != "none"
+    below = changed[head.index + named :]
+    likely = (named and changed[head.index]) or 2 * sum(below) > len(below)
     if likely and loose.dialect.closes(lines, cut=cut):
         return loose
     return replace(fit, spaced=sum(changed))

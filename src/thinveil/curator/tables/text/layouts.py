@@ -1,7 +1,7 @@
 """How a text file is laid out: what stands above its rows, and what its columns are called.
 
 All is found out from the first lines, and each assumption is a sentence that ends with the option
-that overrides it.
+that overrides it, or with what to do to the file.
 """
 
 from __future__ import annotations
