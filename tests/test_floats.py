@@ -332,7 +332,7 @@ SCHEMA = '[[attribute]]\nname = "x"\nkind = "decimal"\nstep = "{step}"\n{more}\n
 
 def test_a_coarser_step_needs_rounded_as_the_message_says() -> None:
     path = table(x=[0.1234, -0.1234, 2.5])
-    with pytest.raises(DataError, match=r"set (rounded = true) for this attribute") as caught:
+    with pytest.raises(DataError, match=r"or set (rounded = true), which") as caught:
         thinveil.load(path, parse_schema(SCHEMA.format(step="0.01", more="")))
     words = re.search(r"set (rounded = true)", str(caught.value))
     assert words is not None

@@ -21,7 +21,7 @@ from thinveil.errors import SchemaError
 from thinveil.language.formats import format_of
 from thinveil.language.numbers import double_codes
 from thinveil.language.numbers.digits import held, without_noise
-from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, clock, day, ticks
+from thinveil.language.texts import EPOCH, MICROSECOND, NUMBER, clock, day, in_digits, ticks
 
 MISSING: Final = -(2**63)
 """The code of a missing value, and the lowest range end: it includes missing."""
@@ -148,7 +148,7 @@ class Grid:
         if low != high and not self.rounded:
             if self.kind == "double":
                 raise ValueError("not a double, or one too close to zero")
-            raise ValueError(f"not a multiple of the step {self.step}")
+            raise ValueError(f"not a multiple of the step {in_digits(self.step)}")
         return low
 
     def around(self, value: object) -> tuple[int, int]:
@@ -244,7 +244,7 @@ class Grid:
         bounds = UNBOUNDED
         if self.lower is not None and self.upper is not None:
             bounds = f"from {self.decode(self.lower)} to {self.decode(self.upper)}"
-        step = f", step {self.step}{unit}"
+        step = f", step {in_digits(self.step)}{unit}"
         if self.kind == "double":
             usual = self.step == double_codes.SMALLEST
             step = "" if usual else f", none between 0 and {self.step} in size"

@@ -37,6 +37,7 @@ import tomli_w
 from thinveil.errors import SchemaError
 from thinveil.language.numbers.double_codes import SMALLEST
 from thinveil.language.schema import EXACT, KINDS, NUMBERS, Attribute, Categories, Grid, Schema
+from thinveil.language.texts import in_digits
 
 
 def shipped_schemas() -> list[str]:
@@ -214,7 +215,7 @@ def _table(attribute: Attribute) -> dict[str, Any]:
         return {**table, "values": list(attribute.values), **gaps}
     whole = attribute.step == attribute.step.to_integral_value()
     if attribute.kind != "double" or attribute.step != SMALLEST:
-        table["step"] = int(attribute.step) if whole else _plain(attribute.step)
+        table["step"] = int(attribute.step) if whole else in_digits(attribute.step)
     for key, code in (("lower", attribute.lower), ("upper", attribute.upper)):
         value = None if code is None else attribute.decode(code)
         if isinstance(value, str):
@@ -222,12 +223,7 @@ def _table(attribute: Attribute) -> dict[str, Any]:
                 f"attribute {attribute.name!r}: {key} is no date between the years 1 and 9999"
             )
         if value is not None:
-            table[key] = _plain(value) if isinstance(value, Decimal) else value
+            table[key] = in_digits(value) if isinstance(value, Decimal) else value
     written = {"format": attribute.format} if attribute.format else {}
     rounded = {"rounded": True} if attribute.rounded else {}
     return {**table, **gaps, **written, **rounded}
-
-
-def _plain(number: Decimal) -> str:
-    """Write a decimal without an exponent, unless that would be long."""
-    return format(number, "f") if -20 < number.adjusted() < 20 else str(number)

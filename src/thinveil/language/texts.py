@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Final
 
@@ -74,6 +75,15 @@ def clock(value: object) -> int:
         raise ValueError("a time of the day in a zone")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return seconds * 10**6 + value.microsecond
+
+
+def in_digits(number: Decimal) -> str:
+    """Write a decimal without an exponent, unless that would be long.
+
+    >>> in_digits(Decimal("1E-7")), in_digits(Decimal("1E+2")), in_digits(Decimal("1E+30"))
+    ('0.0000001', '100', '1E+30')
+    """
+    return format(number, "f") if -20 < number.adjusted() < 20 else str(number)
 
 
 def many(count: int, one: str, more: str = "") -> str:

@@ -124,3 +124,27 @@ def size(number: float) -> str:
 def upper(text: str) -> str:
     """Return a text that begins as a sentence does."""
     return text[:1].upper() + text[1:]
+
+
+def public_numbers(columns: Sequence[str]) -> str:
+    """Say of which columns of numbers the attacker was handed the list; nothing where of none."""
+    if not columns:
+        return ""
+    one = len(columns) == 1
+    which = f"the column{'' if one else 's'} {', '.join(columns)}"
+    public = "a public list of texts" if one else "public lists of texts"
+    return (
+        f"But {which} seemed to hold numbers or dates, and counted as {public}: the outsider was "
+        f"handed every value in {'it' if one else 'them'}."
+    )
+
+
+def rounded_away(columns: Sequence[str]) -> str:
+    """Say of which columns hardly any value was kept when they were read."""
+    if not columns:
+        return ""
+    which = f"the column{'s' * (len(columns) > 1)} {', '.join(columns)}"
+    return (
+        f"But when {which} was rounded to be read, most different values became one: what counts "
+        "as exact is little there."
+    )

@@ -172,6 +172,7 @@ class Record(Plain):
     columns_begun: Harmless[tuple[str, ...]] = ()
     read_as: Harmless[tuple[str, ...]] = ()
     numbers_public: Harmless[tuple[str, ...]] = ()
+    rounded_away: Harmless[tuple[str, ...]] = ()
 
     @property
     def answers_a_question(self) -> float:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from thinveil.attacker.evidence.power import weakest
 from thinveil.verdicts import said_of_trials
-from thinveil.verdicts.phrases import many, percent, short, spelled, upper
+from thinveil.verdicts.phrases import (
+    many,
+    percent,
+    public_numbers,
+    rounded_away,
+    short,
+    spelled,
+    upper,
+)
 
 if TYPE_CHECKING:  # these say their sentences by this module
     from thinveil.verdicts.comparing.outcomes import Comparison, Line
@@ -57,7 +65,8 @@ def outcome(run: Record, masked: bool = False) -> str:
     parts = [f"{who}{precise} from {many(run.queries, 'answer')}{_checks(run)}, {claim}."]
     if run.ended == "undecided":
         parts.insert(0, f"{upper(run.reason)}.")
-    parts += [public_numbers(run.numbers_public), _but_guessing(run, masked)]
+    parts += [public_numbers(run.numbers_public), rounded_away(run.rounded_away)]
+    parts.append(_but_guessing(run, masked))
     looked = run.channel
     if looked is not None and (looked.settled or looked.wanted or run.claim.textbook):
         parts.append(channel(looked))
@@ -71,19 +80,6 @@ def outcome(run: Record, masked: bool = False) -> str:
 def _checks(run: Record) -> str:
     """Name the answers that checked the claim, which are part of its loss."""
     return f" and {run.checks:,} that checked the claim" if run.checks else ""
-
-
-def public_numbers(columns: Sequence[str]) -> str:
-    """Say of which columns of numbers the attacker was handed the list; nothing where of none."""
-    if not columns:
-        return ""
-    one = len(columns) == 1
-    which = f"the column{'' if one else 's'} {', '.join(columns)}"
-    public = "a public list of texts" if one else "public lists of texts"
-    return (
-        f"But {which} seemed to hold numbers or dates, and counted as {public}: the outsider was "
-        f"handed every value in {'it' if one else 'them'}."
-    )
 
 
 def _but_guessing(run: Record, masked: bool) -> str:
@@ -341,7 +337,7 @@ def comparison(compared: Comparison) -> str:
     ]
     if compared.interrupted:
         parts.append("The comparison was interrupted: this is what was done so far.")
-    parts.append(public_numbers(compared.numbers_public))
+    parts += [public_numbers(compared.numbers_public), rounded_away(compared.rounded_away)]
     return " ".join(filter(None, parts)) or "Nothing was compared."
 
 

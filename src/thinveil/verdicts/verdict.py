@@ -264,6 +264,7 @@ class Verdict:
             doubts=self.remarks.doubts,
             read_as=self.remarks.assumed,
             numbers_public=self.remarks.numbers,
+            rounded_away=self.remarks.rounded_away,
             trials_wanted=options.trials,
             provenance=None if made is None else from_json(Made, made),
             comparison=comparison,

@@ -174,7 +174,9 @@ def _of_texts(
 ) -> Found:
     known: list[str | None] = [*texts, None] if gaps else [*texts]
     try:
-        return infer_attribute(Column(name, known, np.arange(len(known))), reading, customs)
+        return infer_attribute(
+            Column(name, known, np.arange(len(known)), whole=False), reading, customs
+        )
     except DataError:
         raise DataError(
             f"column {name!r} holds texts of numbers that are infinite or have too many decimals: "

@@ -17,8 +17,8 @@ from thinveil.curator.database.session import Refused, Session, opening
 from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import check_names
-from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.files import check_columns, reading_of
+from thinveil.curator.tables.inferring import Inferred
 from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import NO_REMARKS, READ_AS_USUAL, Reading, Remarks
 from thinveil.errors import DataError, UsageError
@@ -166,13 +166,14 @@ def _opened(
     plain = table.select(**{f"x{place}": table[name] for place, name in enumerate(names)})
     fields = fields_of(session, plain, names, reading.gaps)
     texts: dict[str, list[str]] = {}
-    assumed: tuple[str, ...] | None = None
+    inferred: Inferred | None = None
     if schema is None:
-        (schema, assumed), texts = infer_fields(session, plain, fields, reading)
+        inferred, texts = infer_fields(session, plain, fields, reading)
+        schema = inferred.schema
     codes = session.keep(code_table(session, plain, fields, schema, reading, texts))
     records = _checked(session, codes, schema, where)
-    if assumed is not None:
-        remarks = Remarks(assumed).and_also(doubts(schema, records))
+    if inferred is not None:
+        remarks = inferred.remarks(records)
     return DatabaseTable(schema, records, remarks, session, codes, where)
 
 

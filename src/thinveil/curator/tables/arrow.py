@@ -5,16 +5,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from thinveil.curator.tables.coding import Column
+from thinveil.curator.tables.coding import IN_UTC, Column
 from thinveil.curator.tables.kinds.cells import without_point
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
 from thinveil.curator.tables.text.naming import is_unnamed, named, needless
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.language.queries import Codes
+
+_UTC: Final = ("UTC", "ETC/UTC", "Z", "GMT", "+00:00")
+"""Zones in which nothing is to be turned."""
 
 
 def _pyarrow(what: str) -> Any:
@@ -131,7 +134,15 @@ def _columns(
     if not records:
         raise DataError(f"{where}: the table has no records: give at least one row of data")
     said = reading.said_of([name for name in places if name not in kept])
-    columns = [_column(pa, name, array(places[name]), where) for name in kept]
+    columns, zoned = [], []
+    for name in kept:
+        values = array(places[name])
+        columns.append(_column(pa, name, values, where))
+        zone = getattr(values.type, "tz", None)
+        zoned += [name] if zone and zone.upper() not in _UTC else []
+    if zoned:
+        names = ", ".join(map(repr, zoned))
+        said = (*said, f"column{'s' * (len(zoned) > 1)} {names}: {IN_UTC}")
     return Raw(columns, (*assumed, *said))
 
 

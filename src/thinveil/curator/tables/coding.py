@@ -24,7 +24,7 @@ from thinveil.language.formats.truths import spellings
 from thinveil.language.numbers import double_codes
 from thinveil.language.queries import Codes
 from thinveil.language.schema import EXACT, LIMIT, MISSING, NUMBERS, Attribute, Grid
-from thinveil.language.texts import EPOCH, NUMBER, clock, day, ticks
+from thinveil.language.texts import EPOCH, NUMBER, clock, day, in_digits, ticks
 
 NO_VALUE: Final = (
     "no value, and the schema allows none to be missing: set missing = true for this attribute in "
@@ -34,6 +34,8 @@ UNLISTED: Final = (
     "a text that is not in the schema's list of values: add it to values, or name it as a missing "
     "text"
 )
+IN_UTC: Final = "times with an offset or in a zone are counted in UTC"
+"""What is said of times that are turned into those of another place."""
 WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d*)", re.ASCII)
 PLAIN: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 INFINITE_TEXT: Final = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
@@ -46,6 +48,7 @@ class Column:
     name: str
     texts: Sequence[str | None]  # the distinct raw values; None is a missing one
     index: Codes  # for each record, the place of its value in `texts`
+    whole: bool = True  # whether all records are there, not only one for each distinct value
 
     def row(self, place: int) -> int:
         """Return the number of the first data row, from 1, that holds a distinct value."""
@@ -58,7 +61,7 @@ class Column:
     def mapped(self, write: Callable[[str], str | None]) -> Column:
         """Return the same column in other texts, None for what is missing."""
         texts = [None if text is None else write(text) for text in self.texts]
-        return Column(self.name, texts, self.index)
+        return Column(self.name, texts, self.index, self.whole)
 
 
 def encode(column: Column, attribute: Attribute, reading: Reading) -> Codes:
@@ -187,7 +190,11 @@ def _misfit(column: Column, place: int, attribute: Attribute) -> DataError:
         )
     double, step = attribute.kind == "double", attribute.step
     if _too_large(attribute, text):
-        grid = f"doubles from a step of {step} on" if double else f"a grid with the step {step}"
+        grid = (
+            f"doubles from a step of {step} on"
+            if double
+            else f"a grid with the step {in_digits(step)}"
+        )
         other = "" if double else 'kind = "double", or '
         return DataError(
             f"{where} is too large for {grid}: give the column {other}a coarser step and "
@@ -227,4 +234,4 @@ def on_grid(grid: Grid) -> str:
         return f"a double of at least {grid.step} in size"
     unit = {"date": " days", "datetime": " seconds", "time": " seconds"}.get(grid.kind, "")
     form = f' in the format "{grid.format}"' if grid.format else ""
-    return f"of kind {grid.kind}{form} on a grid with the step {grid.step}{unit}"
+    return f"of kind {grid.kind}{form} on a grid with the step {in_digits(grid.step)}{unit}"

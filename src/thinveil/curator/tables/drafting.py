@@ -13,7 +13,6 @@ from typing import Any
 
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.coding import encode
-from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.files import read_columns, reading_of
 from thinveil.curator.tables.inferring import infer
 from thinveil.curator.tables.reading import Reading, Remarks
@@ -43,8 +42,8 @@ def drafted(source: object, reading: Reading) -> tuple[Schema, Remarks]:
             attribute = with_roomy_bounds(attribute, encode(column, attribute, reading))
         attributes.append(attribute)
     schema = Schema(tuple(attributes))
-    remarks = Remarks((*raw.assumed, *inferred.assumed))
-    return schema, remarks.and_also(doubts(schema, len(raw.columns[0].index)))
+    remarks = Remarks(raw.assumed).and_also(inferred.remarks(len(raw.columns[0].index)))
+    return schema, remarks
 
 
 def draft_of_database(table: DatabaseTable) -> Schema:

@@ -17,7 +17,6 @@ from thinveil.curator.tables.arrow import read_frame
 from thinveil.curator.tables.coding import Column, encode
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.delimited import read_delimited
-from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.inferring import infer
 from thinveil.curator.tables.kinds.registry import kind_of_file
 from thinveil.curator.tables.number_grids import on_steps
@@ -69,9 +68,9 @@ def load_as(source: object, schema: Schema | None, reading: Reading) -> Dataset:
             raise UsageError(f"--precision: there is no column {name!r}; the columns are {listed}")
     remarks = Remarks(raw.assumed)
     if schema is None:
-        schema, assumed = infer(raw.columns, reading)
-        records = len(raw.columns[0].index)
-        remarks = remarks.and_also(Remarks(assumed)).and_also(doubts(schema, records))
+        inferred = infer(raw.columns, reading)
+        schema = inferred.schema
+        remarks = remarks.and_also(inferred.remarks(len(raw.columns[0].index)))
     else:
         schema, assumed = on_steps(schema, reading.steps)
         remarks = remarks.and_also(Remarks(assumed))

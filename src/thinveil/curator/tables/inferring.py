@@ -6,19 +6,21 @@ extremes of a column are not public, so a grid gets no bounds here.
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from thinveil.curator.tables.coding import INFINITE_TEXT, WHOLE, Column
-from thinveil.curator.tables.doubting import like_values
+from thinveil.curator.tables.coding import IN_UTC, INFINITE_TEXT, WHOLE, Column
+from thinveil.curator.tables.doubting import doubts, like_values
 from thinveil.curator.tables.invented import invented
-from thinveil.curator.tables.number_grids import Chosen, grid_of_numbers
-from thinveil.curator.tables.reading import Reading
+from thinveil.curator.tables.number_grids import Chosen, grid_of_numbers, number_coder
+from thinveil.curator.tables.reading import Reading, Remarks
 from thinveil.curator.tables.recognising import (
     UNKNOWN,
     Customs,
@@ -32,10 +34,14 @@ from thinveil.language.formats import Numeral
 from thinveil.language.formats.truths import truths_in
 from thinveil.language.numbers.digits import SURE
 from thinveil.language.schema import DAY_LONG, EXACT, NUMBERS, Attribute, Categories, Grid, Schema
-from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, ticks
+from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, ticks
 
 TIMES: Final = (86_400 * 10**6, 3600 * 10**6, 60 * 10**6, 10**6, 1000, 1)
 """The steps of times that are tried, in microseconds; the coarsest is a day."""
+
+
+_POWER: Final = re.compile(r"\d+[eE]\d+", re.ASCII)
+_FRACTION: Final = re.compile(r"[+-]?\d*\.\d*[1-9]0*", re.ASCII)  # with other digits than zeros
 
 
 class Inferred(NamedTuple):
@@ -43,6 +49,12 @@ class Inferred(NamedTuple):
 
     schema: Schema
     assumed: tuple[str, ...]
+    rounded_away: tuple[str, ...] = ()
+
+    def remarks(self, records: int) -> Remarks:
+        """Return what there is to say of the schema of a table of so many records."""
+        told = Remarks(self.assumed, rounded_away=self.rounded_away)
+        return told.and_also(doubts(self.schema, records))
 
     @staticmethod
     def of(found: Sequence[Found]) -> Inferred:
@@ -56,7 +68,11 @@ class Inferred(NamedTuple):
             f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}: {sentence}"
             for sentence, names in columns.items()
         ]
-        return Inferred(schema, tuple(assumed))
+        away = (one.attribute.name for one in found if one.rounded_away)
+        return Inferred(schema, tuple(assumed), tuple(away))
+
+
+_IN_UTC: Final = re.compile(r"(?:Z|[+-]00:?00)$")
 
 
 class Found(NamedTuple):
@@ -66,6 +82,7 @@ class Found(NamedTuple):
     assumed: tuple[str, ...] = ()
     shown: Customs = UNKNOWN  # how the file is written, as far as the column shows it
     open: bool = False  # whether other columns may decide how it is read
+    rounded_away: bool = False  # whether most different values became one
 
 
 def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
@@ -75,7 +92,7 @@ def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
         found, reading, lambda at, known: infer_attribute(columns[at], reading, known)
     )
     odd = map(_first_odd, columns, inferred.schema)
-    return Inferred(inferred.schema, (*inferred.assumed, *filter(None, odd)))
+    return inferred._replace(assumed=(*inferred.assumed, *filter(None, odd)))
 
 
 def _first_odd(column: Column, attribute: Attribute) -> str:
@@ -118,13 +135,76 @@ def infer_attribute(column: Column, reading: Reading, customs: Customs = UNKNOWN
     found = _grid(plain, wanted)
     unsure = found is not None and found.grid.kind in NUMBERS and grouped_by_points(present)
     if found and not (unsure and customs.decimal == ","):
-        shown = decimals_of(present) if found.grid.kind in NUMBERS else UNKNOWN
-        return Found(found.grid, (*told, *found.assumed), shown, unsure)
+        numbers = found.grid.kind in NUMBERS
+        shown = decimals_of(present) if numbers else UNKNOWN
+        told += [_equal_as_numbers(present)] if numbers else []
+        return _found(plain, found, told, shown, unsure)
     form = recognised(present, customs)
-    found = form and _formatted(plain.mapped(form.plain), form, wanted)
+    plain = plain.mapped(form.plain) if form else plain
+    found = form and _formatted(plain, form, wanted)
     if form is None or found is None:
         return _listed(column, reading)
-    return Found(found.grid, (form.note, *told, *found.assumed), form.shown, form.open)
+    return _found(plain, found, [form.note, *told], form.shown, form.open)
+
+
+def _found(
+    plain: Column, chosen: Chosen, told: Sequence[str], shown: Customs, unsure: bool
+) -> Found:
+    """Put together what is said of a column of numbers or times, and what was rounded away."""
+    *rest, last = chosen.assumed or ("",)
+    away = False
+    if chosen.grid.rounded:
+        lost, away = _lost(plain, chosen.grid)
+        last += f": {lost}"
+    return Found(chosen.grid, tuple(filter(None, (*told, *rest, last))), shown, unsure, away)
+
+
+def _lost(plain: Column, grid: Grid) -> tuple[str, bool]:
+    """Say what becomes of numbers that are rounded, and tell whether most different ones merge."""
+    code, kept = number_coder(grid), dict[Decimal, int]()
+    changed = []
+    with localcontext(EXACT):
+        for place, text in enumerate(plain.texts):
+            if text is not None:
+                number = Decimal(text)
+                at = kept[number] = code(text)
+                same = float(text) if grid.kind == "double" else number
+                changed += [place] if grid.decode(at) != same else []
+    left = Counter(kept.values())
+    said = f"of {many(len(kept), 'different value')} {len(left):,} {_be(len(left))} left"
+    if plain.whole:
+        rows = int(np.isin(plain.index, changed).sum())
+        verb = "changes" if rows == 1 else "change"
+        said += f", and {rows:,} of {many(len(plain.index), 'record')} {verb}"
+    most = max(left.values())
+    return said, most > 1 and 2 * most > len(kept)
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _equal_as_numbers(texts: Sequence[str]) -> str:
+    """Say that texts differ that are equal as numbers: 1.10 and 1.1, which may be versions.
+
+    Whole numbers with and without zeros behind a point, such as 5 and 5.0, are common, and not
+    told. Numbers that all are like 12e4 may be labels.
+    """
+    if all(map(_POWER.fullmatch, texts)):
+        return (
+            'all texts are numbers like 12e4, and count as such; kind = "category" in a schema '
+            "file keeps the texts"
+        )
+    shorter = Counter(text.rstrip("0") for text in texts if _FRACTION.fullmatch(text))
+    merged = sum(shorter.values()) - len(shorter)
+    if powers := {Decimal(text) for text in texts if "e" in text or "E" in text} - {0}:
+        merged += sum(Decimal(text) in powers for text in texts) - len(powers)
+    if not merged:
+        return ""
+    return (
+        "some texts differ only in zeros at the end or in an exponent, as 1.10 and 1.1 do, and "
+        'count as the same number; kind = "category" in a schema file keeps them apart'
+    )
 
 
 def _grid(plain: Column, wanted: str | None) -> Chosen | None:
@@ -251,4 +331,6 @@ def _time(column: Column) -> Chosen | None:
         times = {ticks(text) for text in texts}
     except (ValueError, OverflowError):
         return None
-    return Chosen(time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps))
+    grid = time_grid(name, lambda width: all(tick % width == 0 for tick in times), gaps)
+    away = zones == {True} and not all(map(_IN_UTC.search, texts))
+    return Chosen(grid, (IN_UTC,) if away else ())

@@ -18,7 +18,7 @@ from thinveil.errors import DataError
 from thinveil.language.numbers import double_codes
 from thinveil.language.numbers.digits import SURE, Digits, digits_of, held, without_noise
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Grid, Kind, Schema
-from thinveil.language.texts import NUMBER
+from thinveil.language.texts import NUMBER, in_digits
 
 _FIT: Final = 18  # digits that every code has room for: 10^18 < 2^62
 _FAR: Final = 400  # powers of ten beyond which no column is read; the smallest double has 324
@@ -158,8 +158,8 @@ def _doubles(name: str, numbers: Mapping[str, Digits], gaps: bool) -> Chosen | N
     return Chosen(
         Grid(name, "double", step, missing=gaps, rounded=True),
         (
-            "doubles of more sizes than one grid holds: those between 0 and "
-            f"{step} in size are rounded down",
+            "doubles of more sizes than one grid holds, so that those between 0 and "
+            f"{in_digits(step)} in size are rounded down",
         ),
     )
 
@@ -172,8 +172,8 @@ def _rounded(name: str, written: Collection[Digits], gaps: bool) -> Chosen:
     return Chosen(
         grid,
         (
-            f"rounded down to steps of {grid.step}, as neither a grid nor doubles have room for "
-            "all digits; --precision COLUMN=STEP takes another step",
+            f"rounded down to steps of {in_digits(grid.step)}, as neither a grid nor doubles have "
+            "room for all digits (--precision COLUMN=STEP takes another step)",
         ),
     )
 
@@ -214,7 +214,7 @@ def _as_wanted(name: str, written: Collection[Digits], gaps: bool, step: Decimal
             f"column {name!r}: steps of {step} are too fine to count its values in; give "
             f"{_option(name)} a coarser one"
         )
-    return Chosen(grid, (_AS_ASKED.format(step=step),))
+    return Chosen(grid, (_AS_ASKED.format(step=in_digits(step)),))
 
 
 def on_steps(schema: Schema, steps: Mapping[str, str]) -> tuple[Schema, tuple[str, ...]]:

@@ -144,14 +144,14 @@ class Reading:
             for name in wanted:
                 if name not in names:
                     raise DataError(f"{where}: {flag}: {_no_column(flag, name, names)}")
-        kept = self._kept(names)
+        kept = self.kept(names)
         if not kept:
             raise DataError(
                 f"{where}: --drop leaves out all {many(len(names), 'column')}: keep some"
             )
         return kept
 
-    def _kept(self, names: Sequence[str]) -> list[str]:
+    def kept(self, names: Sequence[str]) -> list[str]:
         """Return the names that are not left out."""
         return [
             name for name in names if name not in self.drop and (not self.only or name in self.only)
@@ -159,7 +159,7 @@ class Reading:
 
     def described(self, schema: Schema) -> Schema:
         """Return what a schema says of the wanted columns; it may describe more than those."""
-        kept = set(self._kept(schema.names))
+        kept = set(self.kept(schema.names))
         found = tuple(each for each in schema if each.name in kept)
         return Schema(found) if 0 < len(found) < len(schema) else schema
 
@@ -177,7 +177,7 @@ class Beside(Reading):
 
     def chosen(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the columns that the table has, too."""
-        if kept := self._kept(names):
+        if kept := self.kept(names):
             return kept
         listed = ", ".join(map(repr, (self.only or self.drop)[:50]))
         which = f"none of the columns {listed}" if self.only else f"no column besides {listed}"
@@ -231,12 +231,14 @@ class Remarks:
 
     `assumed` has a sentence for each assumption, with the option that overrides it; `doubts` one
     for each column whose public description may tell more than its owner meant. `numbers` are the
-    columns among those that hold numbers or dates, to all appearance.
+    columns among those that hold numbers or dates, to all appearance; `rounded_away` those most of
+    whose different values became one when they were rounded.
     """
 
     assumed: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    rounded_away: tuple[str, ...] = ()
 
     def and_also(self, more: Remarks) -> Remarks:
         """Return these remarks and some more."""

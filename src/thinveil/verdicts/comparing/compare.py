@@ -98,6 +98,7 @@ def compare(
         read_as=data.remarks.assumed,
         doubts=data.remarks.doubts,
         numbers_public=data.remarks.numbers,
+        rounded_away=data.remarks.rounded_away,
     )
 
 

@@ -179,8 +179,9 @@ class Comparison(Plain):
 
     `settings` is what all runs share, `columns` what is public about each column, `drawn` how the
     trials of membership and attribute inference were made, and `sampled_from` the size of the
-    table that the records were drawn from, if they were. `read_as`, `doubts` and `numbers_public`
-    are what was assumed when the table was read, as in a record.
+    table that the records were drawn from, if they were. `read_as`, `doubts`,
+    `numbers_public` and `rounded_away` are what was assumed when the table was read, as in a
+    record.
     """
 
     DERIVED: ClassVar = (
@@ -200,6 +201,7 @@ class Comparison(Plain):
     read_as: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     numbers_public: tuple[str, ...] = ()
+    rounded_away: tuple[str, ...] = ()
     format: int = FORMAT
 
     @property

@@ -65,7 +65,12 @@ def named(
         needless.pop(0)
     for why in dict.fromkeys(needless.values()):
         assumed += [_left_out([place for place in needless if needless[place] == why], why)]
-    new = [place for place, name in enumerate(names) if not name.strip() and place not in needless]
+    wanted = reading.kept([str(each) for each in called])
+    new = [
+        place
+        for place, name in enumerate(names)
+        if not name.strip() and place not in needless and called[place] in wanted
+    ]
     if new:
         assumed.append(_named_now(new, [str(called[place]) for place in new]))
     assumed += [
@@ -83,12 +88,18 @@ def named(
             continue
         if each in seen:
             called[place] = _free(each, taken, start=2)
-            assumed.append(
-                f"two columns have the name {each!r}, and column {place + 1} is called "
-                f"{called[place]!r}; it can be left out ({leaving_out(str(called[place]))})"
-            )
+            assumed += _second(each, str(called[place]), place, reading)
         seen.add(str(called[place]))
     return called, assumed
+
+
+def _second(name: str, called: str, place: int, reading: Reading) -> list[str]:
+    """Say what the second column of a name is called, unless it is left out."""
+    said = (
+        f"two columns have the name {name!r}, and column {place + 1} is called {called!r}; it can "
+        f"be left out ({leaving_out(called)})"
+    )
+    return [said] if reading.kept([called]) else []
 
 
 def _free(name: str, taken: set[str], start: int = 1) -> str:
