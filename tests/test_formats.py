@@ -416,9 +416,8 @@ def test_databases_read_texts_as_files_are_read(part: int) -> None:
     data = load(table(**filled))
     with open_database("t.csv") as held:
         assert held.schema == data.schema
-        assert held.remarks.doubts == data.remarks.doubts
-        assert held.remarks.numbers == data.remarks.numbers == ("odd",)
-        assert held.remarks.assumed == data.remarks.assumed[:-1]
+        assert held.remarks == data.remarks
+        assert data.remarks.numbers == ("odd",)
         assert data.remarks.assumed[-1].startswith("column 'odd': row 3 is the first that")
         assert sorted(map(repr, held.to_dataset().rows())) == sorted(map(repr, data.rows()))
     with open_database("t.csv", schema=data.schema) as held:

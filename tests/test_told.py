@@ -92,6 +92,7 @@ NOTED = {
     "a header in a comment": b"#a,b\n1,x\n2,y\n",
     "a name less": b"a,b\nx,1,2\ny,3,4\n",
     "a column without a name": b"a,,b\n1,x,2\n3,y,4\n",
+    "a row that is no number": b"a,b\n1,2\n3,x\n5,4\n6,y\n7,9\n8,10\n",
     "a name twice": b"a,a\n1,2\n3,4\n",
     "formats": b"a;b\n1,5;31.12.1990\n2,25;01.02.1991\n",
 }

@@ -59,6 +59,11 @@ def connected(
         return session, session.engine.table(table, where), ()
 
 
+def is_file(address: str) -> bool:
+    """Tell whether an address means files that DuckDB reads where they are."""
+    return _ADDRESS.fullmatch(address) is None
+
+
 def _files(path: str, reading: Reading) -> tuple[Session, Any, tuple[str, ...]]:
     """Open Parquet files or a text file with DuckDB, which reads them where they are."""
     files = _parquet(path)
@@ -93,7 +98,7 @@ def _without_needless(
 
 def unread(path: str, reading: Reading, refused: Refused) -> DataError:
     """Say why DuckDB could not read a file to its end: with the line, where it is a text."""
-    if _ADDRESS.fullmatch(path):
+    if not is_file(path):
         return refused
     if _parquet(path):
         return DataError(f"{path}: cannot be read to its end: {_WHOLE}")

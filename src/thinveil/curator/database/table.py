@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from thinveil.curator.database.addresses import connected, shown, unread
+from thinveil.curator.database.addresses import connected, is_file, shown, unread
 from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.engines.protocol import ibis
@@ -18,7 +19,7 @@ from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
 from thinveil.curator.tables.dataset import Dataset, bounds_of
 from thinveil.curator.tables.delimited import check_names
 from thinveil.curator.tables.files import check_columns, reading_of
-from thinveil.curator.tables.inferring import Inferred
+from thinveil.curator.tables.inferring import Inferred, odd_texts, said_of_odd
 from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import NO_REMARKS, READ_AS_USUAL, Reading, Remarks
 from thinveil.errors import DataError, UsageError
@@ -209,6 +210,19 @@ def _misfit(attribute: Attribute) -> str:
     )
 
 
+def _odd_rows(session: Session, table: Any, schema: Schema) -> Iterator[str]:
+    """Say which row of a file keeps a column from being one of numbers or dates."""
+    for attribute in schema:
+        if odd := odd_texts(attribute):
+            texts = session.put({"odd": sorted(odd)})
+            rows = table.select(text=table[attribute.name].cast("string"), row=ibis.row_number())
+            found = rows.semi_join(texts, rows.text == texts.odd)
+            ((row,),) = session.rows(found.aggregate(first=found.row.min()))
+            session.drop(texts)
+            if row is not None:
+                yield said_of_odd(attribute.name, row + 1)
+
+
 def _mixed(codes: Any, number: int) -> Any:
     """Mix the codes of a record into one number below 2^31.
 
@@ -250,8 +264,13 @@ def open_database(
     try:
         with opening(where):
             session, found, assumed = connected(address, table, reading)
-        return DatabaseTable.of(
+        opened = DatabaseTable.of(
             found, schema, reading, session=session, where=where, assumed=assumed
         )
+        if schema is None and is_file(address):
+            with session.closed_on_failure(), opening(where):
+                odd = tuple(_odd_rows(session, found, opened.schema))
+                opened.remarks = opened.remarks.and_also(Remarks(odd))
+        return opened
     except Refused as refused:
         raise unread(address, reading, refused) from None

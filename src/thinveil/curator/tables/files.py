@@ -48,7 +48,8 @@ def load(source: object, schema: Schema | None = None, **how: Any) -> Dataset:
             categories are inferred, and the bounds of numbers are taken as not public.
         **how: How it is read, the fields of `Reading`: `separator`, `missing`, `drop` and more.
 
-    What was assumed about the file is in the `remarks` of what is returned.
+    What was assumed about the file is in the `remarks` of what is returned. Options that it names
+    are keywords here: `--keep-unnamed` is `keep_unnamed=True`.
 
     Raises:
         DataError: The table cannot be read or does not fit the schema.

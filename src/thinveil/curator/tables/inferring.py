@@ -91,19 +91,25 @@ def infer(columns: Sequence[Column], reading: Reading) -> Inferred:
     inferred = settled(
         found, reading, lambda at, known: infer_attribute(columns[at], reading, known)
     )
-    odd = map(_first_odd, columns, inferred.schema)
-    return inferred._replace(assumed=(*inferred.assumed, *filter(None, odd)))
+    told = [
+        said_of_odd(column.name, _first(column, odd.__contains__))
+        for column, attribute in zip(columns, inferred.schema, strict=True)
+        if (odd := odd_texts(attribute))
+    ]
+    return inferred._replace(assumed=(*inferred.assumed, *told))
 
 
-def _first_odd(column: Column, attribute: Attribute) -> str:
-    """Say which row keeps a column from being one of numbers or dates, where few do."""
+def odd_texts(attribute: Attribute) -> set[str]:
+    """Return what keeps a column from being one of numbers or dates, where few texts do."""
     if not isinstance(attribute, Categories) or invented(attribute):
-        return ""
+        return set()
     odd = set(attribute.values) - like_values(attribute.values)
-    if not odd or 2 * len(odd) > len(attribute.values):
-        return ""
-    row = _first(column, odd.__contains__)
-    return f"column {column.name!r}: row {row} is the first that holds no number or date"
+    return odd if 2 * len(odd) <= len(attribute.values) else set()
+
+
+def said_of_odd(name: str, row: int) -> str:
+    """Say which row keeps a column from being one of numbers or dates."""
+    return f"column {name!r}: row {row} is the first that holds no number or date"
 
 
 def settled(
