@@ -175,7 +175,7 @@ def test_comments(table: Write) -> None:
     read = load(above)
     assert (read.schema.names, read.records) == (("a", "b"), 2)
     assert said(read) == (
-        "lines 1 to 2 begin with # and are taken as comments (--comment '' reads them)"
+        "lines 1 and 2 begin with # and are taken as comments (--comment '' reads them)"
     )
     between = load(table("a,b\n1,2\n# a break\n3,4\n#\n5,6\n"))
     assert between.rows() == [(1, 2), (3, 4), (5, 6)]
@@ -234,7 +234,7 @@ def test_titles(table: Write) -> None:
         read = load(table(title + "name,age,job\nAnn,3,x\nBob,4,y\n"))
         assert (read.schema.names, read.records) == (("name", "age", "job"), 2)
         assert "above the table (--header" in said(read)
-    assert "lines 1 to 2 are taken as titles" in said(load(table("x\ny\na,b,c\n1,2,3\n4,5,6\n")))
+    assert "lines 1 and 2 are taken as titles" in said(load(table("x\ny\na,b,c\n1,2,3\n4,5,6\n")))
     assert cells(table("By us, in May\n\na;b;c\n1;2;3\n1;2;4\n"))[0] == ["a", "b", "c"]
     assert cells(table("Sales, 2020\nname;pay\nAnn;3,5\nBob;4,5\n"))[0] == ["name", "pay"]
     read = load(table("178,13,class_0,class_1\n" + "1,2,3,4,5,6,7,8,0\n" * 3))

@@ -111,8 +111,8 @@ def test_where_spaces_separate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("above", "said"),
     [
-        ("Report,,\n,,\n", "lines 1 to 2 are"),
-        ("Report,,\nof May,,\n", "lines 1 to 2 are"),
+        ("Report,,\n,,\n", "lines 1 and 2 are"),
+        ("Report,,\nof May,,\n", "lines 1 and 2 are"),
         ("Report,,\n,,\nof May,,\n,,\n", "lines 1 to 4 are"),
     ],
 )

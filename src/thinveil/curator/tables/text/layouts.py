@@ -273,7 +273,8 @@ def _lines_said(numbers: Sequence[int]) -> str:
     if len(numbers) == 1:
         return f"line {numbers[0]}"
     if numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"lines {numbers[0]} to {numbers[-1]}"
+        word = "and" if len(numbers) == 2 else "to"
+        return f"lines {numbers[0]} {word} {numbers[-1]}"
     return f"{len(numbers)} lines from {numbers[0]} to {numbers[-1]}"
 
 
