@@ -14,6 +14,7 @@ VALUES = (
     tuple(f"{n}°C" for n in range(5)), tuple(f"{n} °C" for n in range(5)),
     tuple(f"R{n}" for n in range(500, 506)), tuple(f"Rp{n}000" for n in range(5, 12)),
     tuple(f"{n}_000" for n in range(1, 6)), ("120/80", "130/85", "110/70", "125/80", "140/90"),
+    tuple(f"USD {n}k" for n in range(5)), tuple(f"kg {n}.5" for n in range(5)),
     ("~5", "~7", "~9", "~12", "~30"), ("1:23.45", "1:24.00", "1:30.12", "2:01.99", "1:59.10"),
     ("5h 30m", "6h 10m", "7h 45m", "1h 5m", "2h 2m"), ("١٢", "١٣", "٢٥", "٣٠", "٤٤"),
     tuple(one + "\uff15" for one in WIDE), ("2020Q1", "2020Q2", "2020Q3", "2020Q4", "2021Q1"),

@@ -15,7 +15,7 @@ from typing import Final
 
 from thinveil.curator.tables.invented import invented
 from thinveil.curator.tables.reading import Remarks, leaving_out
-from thinveil.curator.tables.recognising import looks_like_a_value
+from thinveil.curator.tables.recognising import CURRENCIES, looks_like_a_value
 from thinveil.language.schema import Categories, Schema
 from thinveil.language.texts import many
 
@@ -35,6 +35,7 @@ _YEAR: Final = re.compile(
     r"(?:\d{1,2}\.?\s+)?(?:de\s+)?(?P<month>[^\W\d]{3,12})\.?,?[\s\-/]+(?:de\s+)?(?:1[5-9]|20)\d\d"
 )
 _LABELLED: Final = re.compile(r"[^\W\d]|[\[(#\u2116]")
+_MONEY: Final = re.compile(rf"(?:{'|'.join(map(re.escape, CURRENCIES))})\W")
 _ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ONE: Final = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:,\d{3})+"
 _RANGE: Final = re.compile(
@@ -133,12 +134,12 @@ def _valued(shape: str, texts: Sequence[str]) -> bool:
 
     Behind these, numbers of most texts must be large or have decimals: R500 and FY2020, not A2.
     """
-    if _LABELLED.match(shape) is None:
+    if _LABELLED.match(shape) is None or _MONEY.match(shape):
         return not any(map(_ORDINAL.match, texts))
     if "_" in shape:
         return False
     found = [_DIGITS.findall(text) for text in texts]
-    if any(len(each) > 1 and each.startswith("0") for numbers in found for each in numbers):
+    if any(each[0] == "0" and each[1:2].isdigit() for numbers in found for each in numbers):
         return False  # as in P007
     large = sum(any(len(each) >= _LARGE for each in numbers) for numbers in found)
     return 2 * large > len(found)
