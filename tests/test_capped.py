@@ -91,7 +91,7 @@ def test_what_a_run_under_a_limit_says_is_true(mechanism: str, share: float) -> 
         column = data.column(each.column).tolist()
         for code, count in each.values:
             assert count == column.count(code) or (each.distinct and code in column)
-        assert sum(records for _, records in each.ranges) <= len(column)
+        assert sum(records for *_, records in each.ranges) <= len(column)
     rows = data.codes[:, found.columns]
     for codes, known, count in zip(found.codes, found.known, found.counts, strict=True):
         there = int((rows[:, :known] == codes[:known]).all(axis=1).sum())
@@ -271,11 +271,11 @@ def test_bits_are_the_share_of_tables_left() -> None:
         told = known_bits(schema, table([[0, 0]], [0], [3], margins)).known
         assert told == pytest.approx(exact)
     # one value is settled, and two records lie in a range of two others
-    half = ColumnFound(1, [(0, 1)], ranges=((2, 2),), domain=3)
+    half = ColumnFound(1, [(0, 1)], ranges=((1, 2, 2),), domain=3)
     told = known_bits(schema, table([[0, 0]], [0], [3], [half])).known
     assert told == pytest.approx(bits(lambda rows: column(rows, 1).count(0) == 1))
     # nothing is settled, and two records lie among the first two values
-    wide = ColumnFound(1, [], ranges=((2, 2), (1, 1)), domain=3)
+    wide = ColumnFound(1, [], ranges=((0, 2, 2), (2, 1, 1)), domain=3)
     told = known_bits(schema, table([[0, 0]], [0], [3], [wide])).known
     assert told == pytest.approx(bits(lambda rows: column(rows, 1).count(2) == 1))
     # the first column of records is known, then some of the second

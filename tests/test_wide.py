@@ -115,7 +115,7 @@ def test_ranges_that_are_not_split_are_those_that_were_asked_about():
     axes = [Axis(0, 0, 7)]
     columns = Columns(Rules.of(facts), axes)
     columns.begin([0])
-    assert columns.ranges() == [((8, 9),)]
+    assert columns.ranges() == [((0, 8, 9),)]
 
 
 # -- columns that tell of each other ---------------------------------------------------------
@@ -200,7 +200,7 @@ def test_columns_counts_and_people_have_no_more_bits_than_the_plain_code():
     measured = code_length(ColumnsFound((column,)), facts)
     assert measured.total == pytest.approx(300)
     assert not measured.learned
-    half = ColumnFound(0, [], bits=1e6, domain=8, ranges=((4, 100),))
+    half = ColumnFound(0, [], bits=1e6, domain=8, ranges=((0, 4, 100),))
     assert code_length(ColumnsFound((half,)), facts).total == pytest.approx(100)
     measured = code_length(CountFound(7, bits=50.0), facts)
     assert measured.total == pytest.approx(math.log2(101))

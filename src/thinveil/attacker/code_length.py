@@ -5,10 +5,12 @@ was worth under them. Of all other attacks it is believed that every value of th
 domain is equally likely and records are independent (the plain code), and so it is where an
 attack learned what is not so: no message is longer than that. A table is a multiset: in which
 order its records stand is not part of the message, which saves log2(n!) bits where all differ.
+Where limits are not public, the lowest and the highest value are told first if that is shorter
+(`ways.domains`).
 
-What a message would have to say besides is left out: where limits lie that are not public,
-and how many different values there are where counts stay unknown. So a figure may be a little
-too small, never too large.
+What a message would have to say besides is left out: how far a range was doubled, and how many
+different values there are where counts stay unknown. So a figure may be a little too small,
+never too large.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from thinveil.attacker.findings import (
     PersonFound,
     TableFound,
 )
-from thinveil.attacker.known_bits import alone_bits, known_bits
-from thinveil.attacker.ways import Span, domain_size, log2_choose, log2_factorial, multiset_bits
+from thinveil.attacker.known_bits import Alone, known_bits
+from thinveil.attacker.ways import Span, domains, log2_choose, log2_factorial, multiset_bits
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import Schema
@@ -59,14 +61,15 @@ def table_bits(schema: Schema, found: TableFound) -> tuple[float, ...]:
         starts = np.flatnonzero(new_value)
         of_value = np.add.reduceat(counts, starts)
         groups = np.flatnonzero(new_group[starts])
-        size = domain_size(schema[column], found.widths[place], codes[:, place])
+        among = domains(schema[column], found.widths[place], codes[:, place])
         if found.distinct:
             values = np.diff(groups, append=len(starts))
-            bits.append(float(log2_choose(size, values).sum()))
+            bits.append(min(ends + float(log2_choose(size, values).sum()) for size, ends in among))
             continue
         of_group = np.add.reduceat(of_value, groups)
         ways = log2_factorial(of_group).sum() - log2_factorial(of_value).sum()
-        bits.append(max(float(of_group.sum() * math.log2(size) - ways), 0.0))
+        told = min(ends + float(of_group.sum()) * math.log2(size) for size, ends in among)
+        bits.append(max(told - float(ways), 0.0))
     return tuple(bits)
 
 
@@ -83,7 +86,7 @@ def _with_bits(found: ColumnFound, facts: PublicFacts, priors: Mapping[int, Span
     if found.bits is None:
         return replace(found, bits=plain)
     if not found.distinct and found.domain is not None:  # what ranges tell is known as well
-        plain = max(plain, alone_bits(found, found.domain, facts.records))
+        plain = max(plain, Alone().bits(facts.schema[found.column], found, facts.records))
     return replace(found, bits=min(found.bits, plain)) if found.bits > plain else found
 
 
@@ -92,10 +95,10 @@ def column_bits(schema: Schema, found: ColumnFound, within: Span | None = None) 
     codes, counts = np.array(found.values, np.int64).reshape(-1, 2).T
     if not len(codes):
         return 0.0
-    size = domain_size(schema[found.column], found.width, codes, within)
+    among, many = domains(schema[found.column], found.width, codes, within), np.array([len(codes)])
     if found.distinct:
-        return float(log2_choose(size, np.array([len(codes)]))[0])
-    return multiset_bits(counts, size)
+        return min(ends + float(log2_choose(size, many)[0]) for size, ends in among)
+    return min(ends + multiset_bits(counts, size) for size, ends in among)
 
 
 def count_bits(facts: PublicFacts, found: CountFound) -> float | None:

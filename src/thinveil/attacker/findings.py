@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from thinveil.attacker.terms import Values
 from thinveil.language.queries import Codes
 
-Stretch = tuple[int, int]
-"""How many neighbouring values a part of a column has, and how many records lie in it."""
+Stretch = tuple[int | None, int, int]
+"""The first step of a part of a column, how many values it has, and how many records lie in it.
+
+The step is None where the part may hold missing values as well.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

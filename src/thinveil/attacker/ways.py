@@ -17,6 +17,9 @@ from thinveil.language.schema import MISSING, Attribute
 Span = tuple[int, int]
 """The lowest and the highest code that is believed possible."""
 
+Domain = tuple[int, float]
+"""How many values are believed possible, and the bits that say which."""
+
 _SMALL: Final = 256
 
 _FACTORIALS: Final = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, _SMALL)))])
@@ -74,10 +77,52 @@ def domain_size(attribute: Attribute, width: int, codes: Codes, within: Span | N
         missing = 0
     if lower is not None and upper is not None:
         return upper // width - lower // width + 1 + missing
-    there = codes[codes != MISSING]
-    first, last = (int(there.min()), int(there.max())) if len(there) else (0, 0)
-    reach = 1
-    while first // width < -reach or last // width >= reach:
-        reach *= 2
-    low, high = ends(width, reach)
+    low, high = ends(width, reach_of(*_found(codes, width)))
     return high - low + 1 + missing
+
+
+def domains(
+    attribute: Attribute, width: int, codes: Codes, within: Span | None = None
+) -> list[Domain]:
+    """Return what the values of an attribute may be told among: the public domain, if there is one.
+
+    Else the range that was doubled, or the values from the lowest to the highest found, which
+    are named first (a two-part code): one bit says whether the lowest is 0. If so, the highest
+    lies in the half that the last doubling added, else both are any pair in the range. Whoever
+    tells values takes whichever is shorter.
+
+    >>> from thinveil.language.schema import Grid
+    >>> domains(Grid("x"), 1, np.array([0, 1]))  # -2 to 1, or two values that one bit names
+    [(4, 0.0), (2, 4.321928094887363), (2, 1.0)]
+    """
+    size = domain_size(attribute, width, codes, within)
+    if within is not None or attribute.lower is not None or not len(codes):
+        return [(size, 0.0)]
+    first, last = _found(codes, width)
+    missing = int(attribute.missing)
+    pairs = (size - missing) * (size - missing + 1) // 2
+    told = [(size, 0.0), (last - first + 1 + missing, 1.0 + math.log2(pairs))]
+    return told if first < 0 else [*told, (last + 1 + missing, zero_bits(last))]
+
+
+def zero_bits(last: int) -> float:
+    """Return the bits that name the ends of values that begin with 0.
+
+    >>> zero_bits(1), zero_bits(99)
+    (1.0, 7.0)
+    """
+    return 1.0 + math.log2(max(reach_of(0, last) // 2, 1))
+
+
+def reach_of(first: int, last: int) -> int:
+    """Return how far a range around zero is doubled until it holds both steps."""
+    reach = 1
+    while first < -reach or last >= reach:
+        reach *= 2
+    return reach
+
+
+def _found(codes: Codes, width: int) -> Span:
+    """Return the first and the last step of a grid that codes lie in; 0 where all are missing."""
+    there = codes[codes != MISSING]
+    return (int(there.min()) // width, int(there.max()) // width) if len(there) else (0, 0)

@@ -114,12 +114,13 @@ class Columns(Splits):
         return owner in self._owners
 
     def ranges(self) -> list[tuple[Stretch, ...]]:
-        """Return for each column how many values and records each range has that is not split."""
+        """Return for each column the ranges that are not split yet."""
         nodes = np.flatnonzero(self._open[: self._used])
         found: list[list[Stretch]] = [[] for _ in self.axes]
         each = np.stack([self.owner[nodes], self.first[nodes], self.end[nodes], self.size[nodes]])
         for owner, first, end, records in each.T.tolist():
-            found[owner].append((end - first, records))  # whole numbers of any size: 2^63 occurs
+            begin = None if first == GAP else (self.axes[owner].lower or 0) + first
+            found[owner].append((begin, end - first, records))  # whole numbers: 2^63 occurs
         return [tuple(stretches) for stretches in found]
 
     def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
