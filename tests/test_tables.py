@@ -125,6 +125,7 @@ def test_a_file_is_audited_and_its_outcome_counted(tmp_path):
     bad = Outcome("p", "raw", "bad", "refused", "no such thing")
     rows = [{name: getattr(each, name) for name in each.__slots__} for each in (*outcomes, bad)]
     sheet = tables(rows, judge=True)
+    assert {len(row) for row in sheet.rows} == {len(sheet.headings)}
     assert sheet.rows[0][:6] == ("p, raw", "3", "1", "0", "1", "0")
     assert sheet.rows[2][-2:] == ("66.67%", "no")
     few, refused = (row[0] for row in sheet.rows[3:])

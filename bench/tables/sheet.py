@@ -100,7 +100,7 @@ def _listed(found: Sequence[Outcome]) -> list[tuple[str, ...]]:
             why = each.why or (f"public: {', '.join(each.public)}" if each.public else "")
             key = (each.package, each.name, each.kind, why)
             others.setdefault(key, []).append(each.form)
-    blank = ("",) * (len(KINDS) + 4)
+    blank = ("",) * (len(KINDS) + 5)
     return [
         (f"{package}, {', '.join(forms)}: {name}: {kind}{_because(why)}", *blank)
         for (package, name, kind, why), forms in sorted(
