@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinveil import audit
+from thinveil.attacker.attacks import groups
+from thinveil.attacker.attacks.groups import Groups
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.code_length import code_length, table_bits
 from thinveil.attacker.engines.histograms import Columns
@@ -119,6 +122,31 @@ def test_ranges_that_are_not_split_are_those_that_were_asked_about():
 
 
 # -- columns that tell of each other ---------------------------------------------------------
+
+
+def test_of_many_attributes_questions_name_as_few_as_tell_all_groups_apart(monkeypatch):
+    """The same records in fewer words: same questions, same table, twins and gaps included."""
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 3, (30, 20))
+    codes[7] = codes[3]
+    table = table_of(codes)
+
+    def asked(most):
+        monkeypatch.setattr(groups, "_LONG", most)
+        verdict = audit(table)
+        assert verdict.exit_code == 0
+        return verdict.run.meter.queries, sorted(map(tuple, verdict.run.found.codes.tolist()))
+
+    assert asked(4) == asked(64)
+    whole = Groups.whole([Axis(column, 0, 2) for column in range(20)], [30])
+    for column in range(20):
+        values, sizes = np.unique(codes[:, : column + 1], axis=0, return_counts=True)
+        whole = replace(whole, codes=values, sizes=sizes, known=np.full(len(sizes), column + 1))
+    monkeypatch.setattr(groups, "_LONG", 4)
+    short = whole.cells(30)
+    assert len(short.columns) < 20
+    assert len(np.unique(short.low, axis=0)) == len(whole.sizes)
+    assert len(whole.cells(31).columns) == len(whole.cells().columns) == 20  # some are elsewhere
 
 
 def test_the_nearest_columns_are_those_that_follow_from_each_other():

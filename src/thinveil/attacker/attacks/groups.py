@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from thinveil.attacker.terms import Axis, scaled
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Cells, Codes, Flags
 from thinveil.language.schema import MISSING
+
+_LONG: Final = 64
+"""Up to so many attributes, questions name them all: as few are checked and sent quickly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +62,23 @@ class Groups:
         """The precision of each of them."""
         return tuple(axis.width for axis in self.axes[: self.depth])
 
-    def cells(self) -> Cells:
-        """Return the groups as cells."""
-        return Cells.points(self.columns, self.codes, self.widths)
+    def cells(self, records: int | None = None) -> Cells:
+        """Return the groups as cells.
+
+        Where they are all of so many records and have many attributes, the first few that tell
+        all groups apart are named: a question holds the same records in fewer words.
+        """
+        depth = self.depth
+        if depth > _LONG and records is not None and int(self.sizes.sum()) == records:
+            depth = self._telling()
+        return Cells.points(self.columns[:depth], self.codes[:, :depth], self.widths[:depth])
+
+    def _telling(self) -> int:
+        """Return how many attributes, from the left and a power of two, tell all groups apart."""
+        many = 1
+        while many < self.depth and len(np.unique(self.codes[:, :many], axis=0)) < len(self.codes):
+            many *= 2
+        return min(many, self.depth)
 
     def split(
         self,

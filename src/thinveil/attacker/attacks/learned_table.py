@@ -270,7 +270,7 @@ def _search(
     purse: Purse,
 ) -> Attack[None]:
     """Find one attribute in some groups."""
-    cells, histogram = groups.cells(), stage.histogram
+    cells, histogram = groups.cells(facts.records), stage.histogram
     while stage.done < 1:
         stage.advance()
         if not stage.waiting:
