@@ -135,7 +135,9 @@ def test_of_many_attributes_questions_name_as_few_as_tell_all_groups_apart(monke
         monkeypatch.setattr(groups, "_LONG", most)
         verdict = audit(table)
         assert verdict.exit_code == 0
-        return verdict.run.meter.queries, sorted(map(tuple, verdict.run.found.codes.tolist()))
+        return verdict.run.meter.queries, sorted(
+            map(tuple, as_a(TableFound, verdict.run.found).codes.tolist())
+        )
 
     assert asked(4) == asked(64)
     whole = Groups.whole([Axis(column, 0, 2) for column in range(20)], [30])
