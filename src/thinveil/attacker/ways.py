@@ -92,8 +92,9 @@ def domains(
     tells values takes whichever is shorter.
 
     >>> from thinveil.language.schema import Grid
-    >>> domains(Grid("x"), 1, np.array([0, 1]))  # -2 to 1, or two values that one bit names
-    [(4, 0.0), (2, 4.321928094887363), (2, 1.0)]
+    >>> ways = domains(Grid("x"), 1, np.array([0, 1]))
+    >>> [(size, round(bits, 3)) for size, bits in ways]  # -2 to 1, or two values that one bit names
+    [(4, 0.0), (2, 4.322), (2, 1.0)]
     """
     size = domain_size(attribute, width, codes, within)
     if within is not None or attribute.lower is not None or not len(codes):
