@@ -41,7 +41,9 @@ QUICK_SIZE = 10_000
 PARQUET_SIZES = (100_000, 1_000_000, 10_000_000, 50_000_000)
 QUICK_PARQUET_SIZE = 100_000
 QUICK_COLUMNS = 300
-SOAKS = ("service", "race", "auditor", "network", "openapi", "files", "disk", "canary")
+SOAKS = (
+    "service", "race", "memory", "auditor", "network", "openapi", "files", "fuzz", "disk", "canary",
+)  # fmt: skip
 GROUPS = {
     "speed": (
         ("ready",),

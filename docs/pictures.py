@@ -61,14 +61,14 @@ def terminal() -> None:
 
 def side_by_side() -> None:
     """Draw the worked example, the comparison and the risk curves."""
-    figures.sensitivity(paper.staircase(), IMAGES)
+    figures.sensitivity(paper.staircase(), IMAGES, overwrite=True)
     (IMAGES / "sensitivity.svg").unlink()  # no page shows it
     compared = compare(thinveil.people())
-    save_pictures([mechanisms_compared(compared)], IMAGES / "compare.png", width=420)
+    save_pictures([mechanisms_compared(compared)], IMAGES / "compare.png", 420, overwrite=True)
     write_table(compared)
     drawn = risk(thinveil.people())
     both = [against_loss(drawn), against_answers(drawn)]
-    save_pictures(both, IMAGES / "risk.png", width=560)
+    save_pictures(both, IMAGES / "risk.png", 560, overwrite=True)
     for name in ("sensitivity", "compare", "risk"):
         shrink(IMAGES / f"{name}.png")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from thinveil import load
 from thinveil.curator.counting.scan import Counter, ScanCounter
+from thinveil.curator.database.engines.protocol import Engine
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.dataset import Dataset
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING
@@ -27,6 +29,32 @@ Place = Callable[[pa.Table], Any]
 
 NASTY = ('a"; drop table x; --', "a b", "select", "größe, 数", "back`tick", "it's", "100%", "x.y")
 """Names that must be quoted."""
+
+HOSTILE = (
+    *NASTY, "'", '"', "`", "; DROP TABLE x; --", "*/ /*+ BROADCAST(x) */", "\\", "\\'\\u0041\\n",
+    "new\nline\ttab", "nul\0x", "%s %(x)s {x} :x ? $1 @x", "a\u0301\u202e\u2028b\U0001f600",
+    "csv.`secret.csv`", "read_csv('secret.csv')", "_metadata",
+)  # fmt: skip
+"""Names that would be more than themselves where a statement held them unquoted."""
+
+VARIABLES = (
+    "${env:HOME}", "${env.HOME}", "${user.name}", "${spark.app.name}", "${system:user.home}",
+)  # fmt: skip
+"""What Spark and Hadoop would put the values of variables in place of."""
+
+HOSTILE_TEXTS = (
+    *HOSTILE, "''", "``", "\\\\", "%", "_", "a%", "a_", ".*", "^a$", "[a]", "(?i)A", "\\b",
+    "NULL", "NaN", "true", "--", "/*", "*/", "\r\n", "\u2028", "\x1b[2J", "' OR '1'='1",
+    "1; SELECT 1", "'||(SELECT 1)||'", *VARIABLES,
+)  # fmt: skip
+"""The same of values; also patterns, and what statements have words for."""
+
+FILES = (
+    "a.parquet", "ab.parquet", "a*.parquet", "b [1]*.parquet", "b 1.parquet", "it's.parquet",
+    "{a,ab}.parquet", "q?.parquet", "qu.parquet", "ba\\ck.parquet", "100%20.parquet", "#h.parquet",
+    "'; --.parquet", "${user.name}.parquet", "`x`.parquet", "größe 数.parquet",
+)  # fmt: skip
+"""Names of files, some of which would be patterns that match others."""
 
 _NUMBERS = count()
 
@@ -248,6 +276,40 @@ def batches_for(codes: Codes, seed: int = 0, number: int = 12) -> list[QueryBatc
             )
         )
     return found
+
+
+def check_hostile(place: Place, names: Iterable[str], without: str = "") -> None:
+    """Hold hostile names, texts and texts of missing values to what memory makes of them.
+
+    What the database cannot hold at all is left out: all that has one of some characters.
+    """
+    texts, *columns = (
+        [each for each in every if not set(without) & set(each)] for every in (HOSTILE_TEXTS, names)
+    )
+    numbers = pa.array(range(len(texts)), pa.int64())
+    content = pa.table({each: texts if each == "'" else numbers for each in columns[0]})
+    missing = ("it's", "%", "_", "\\", "back`tick")
+    expected = load(content, missing=missing)
+    with DatabaseTable.of(place(content), reading=Reading(missing=missing)) as table:
+        assert table.schema == expected.schema
+        assert records_of(table.to_dataset()) == records_of(expected)
+
+
+def check_hostile_names(
+    opened: Callable[[], Engine], make: Callable[[str, int], None], without: str = ""
+) -> None:
+    """Hold a database to the one table of each hostile name; `make` makes it, of one number."""
+    names = [each for each in HOSTILE if not set(without) & set(each)]
+    for number, name in enumerate(names):
+        make(name, number)
+    for number, name in enumerate(names):
+        engine = opened()
+        table = engine.table(name, "here")
+        found = table.get_backend().compile(table.select(x=table.x))
+        assert engine.rows(found) == [(number,)], name
+    for name in ("x", "csv.`secret`", "read_csv('secret')", "\\`", "'; SELECT 1 --", *VARIABLES):
+        with pytest.raises(DataError, match="there is no table"):
+            opened().table(name, "here")
 
 
 def check_codes(place: Place, content: pa.Table) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
+import socketserver
+import struct
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import httpx
 
 from services import listening
-from thinveil.lab.app import app_of, cookie_name
+from thinveil.lab.app import app_of
 from thinveil.lab.session import Session
 from thinveil.lab.sessions import Sessions
 from thinveil.lab.setting import setting_of
 from thinveil.lab.tables import Tables
 
-KEY = "the key of the tests"
+KEY = "the-key_of-the-tests"
 PEOPLE_CSV = b"name,age\nRumpelstiltskin,41\nSnowwhite,17\nRapunzel,23\nRumpelstiltskin,64\n"
 
 
@@ -39,19 +44,24 @@ def serving(app: Any, port: int = 0) -> AbstractContextManager[str]:
     return listening(app, port, timeout_graceful_shutdown=1)
 
 
+def address_of(url: str, key: str = KEY) -> str:
+    """Return the address that the command would print."""
+    return f"{url}/#key={key}"
+
+
 class Labs:
     """A page in this process, and somebody who has its key."""
 
     def __init__(self, url: str, runs: Sessions) -> None:
         self.url = url
         self.runs = runs
-        self.address = f"{url}/?key={KEY}"
+        self.address = address_of(url)
         self.port = int(url.rsplit(":", 1)[1])
 
     def client(self, key: str = KEY, **headers: str) -> httpx.Client:
-        cookies = {cookie_name(self.port): key} if key else {}
+        told = {"Authorization": f"Bearer {key}"} if key else {}
         return httpx.Client(
-            base_url=self.url, cookies=cookies, headers=headers, trust_env=False, timeout=30
+            base_url=self.url, headers={**told, **headers}, trust_env=False, timeout=30
         )
 
 
@@ -62,6 +72,66 @@ def open_lab() -> Iterator[Labs]:
     with serving(app_of(KEY, Tables(), runs)) as url:
         yield Labs(url, runs)
     runs.close_all()
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Stands before a lab, keeps all requests, and cuts streams of events after so many bytes."""
+
+    daemon_threads = True
+
+    def __init__(self, lab: Labs, cuts: Iterable[int]) -> None:
+        super().__init__(("127.0.0.1", 0), _Relayed)
+        self.port = lab.port
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.requests: list[bytes] = []
+        self.cuts = iter(cuts)
+        self.cut = 0
+
+
+class _Relayed(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        with socket.create_connection(("127.0.0.1", self.server.port)) as lab, suppress(OSError):
+            left = None
+            while True:
+                for each in select.select([self.request, lab], [], [])[0]:
+                    piece = each.recv(65_536)
+                    if not piece:
+                        return
+                    if each is self.request:
+                        self.server.requests.append(piece)
+                        if b"/events HTTP" in piece:
+                            left = next(self.server.cuts, None)
+                        lab.sendall(piece)
+                        continue
+                    self.request.sendall(piece[:left])
+                    if left is not None:
+                        left -= min(left, len(piece))
+                    if left == 0:
+                        self._cut()
+                        return
+
+    def _cut(self) -> None:
+        """End the connection, every third time so that what is under way is lost, too."""
+        self.server.cut += 1
+        if self.server.cut % 3:
+            time.sleep(0.1)
+        else:
+            at_once = struct.pack("ii", 1, 0)
+            self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        self.request.close()
+
+
+@contextmanager
+def relayed(lab: Labs, cuts: Iterable[int] = ()) -> Iterator[Relay]:
+    """Stand between a browser and a lab."""
+    with Relay(lab, cuts) as relay:
+        threading.Thread(target=relay.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield relay
+        finally:
+            relay.shutdown()
 
 
 def until_watched(lab: Labs, number: int) -> None:

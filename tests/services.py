@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
+from thinveil.commands.shared.serving import server_of
 from thinveil.curator.service.accounts import Accounts
-from thinveil.curator.service.app import Settings, app_of
+from thinveil.curator.service.app import app_of
+from thinveil.curator.service.door import Settings
 from thinveil.language.wire.arrow import MEDIA_TYPE
 
 
@@ -49,6 +50,18 @@ class Served:
 
     def headers(self, name: str = "analyst") -> dict[str, str]:
         return {"Authorization": f"Bearer {self.tokens[name]}"}
+
+    def head(self, length: int, kind: str = "application/json", name: str = "analyst") -> bytes:
+        """Return the header of a batch whose body is to follow."""
+        lines = {"Host": "x", "Content-Type": kind, "Content-Length": length, **self.headers(name)}
+        return (
+            "POST /answers HTTP/1.1\r\n"
+            + "".join(f"{field}: {value}\r\n" for field, value in lines.items())
+            + "\r\n"
+        ).encode()
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", int(self.url.rsplit(":", 1)[1])), 30)
 
     def get(self, path: str, name: str = "analyst") -> Any:
         return self.client.get(path, headers=self.headers(name))
@@ -88,8 +101,7 @@ def served(
 def listening(app: Any, port: int = 0, **more: Any) -> Iterator[str]:
     """Run an application in a thread of this process; return its address."""
     listener = socket.create_server(("127.0.0.1", port))
-    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, **more)
-    server = uvicorn.Server(config)
+    server = server_of(app, **more)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:

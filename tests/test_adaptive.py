@@ -299,7 +299,7 @@ nightly = pytest.mark.nightly
 by_strategy = pytest.mark.parametrize(
     "strategy", ["adaptive", pytest.param("thrifty", marks=slow_if_plain)]
 )
-LARGE = ("heavy", "mixed", "people")
+LARGE = ("dependent", "heavy", "independent", "mixed", "people")
 """Tables that take seconds."""
 
 
@@ -480,7 +480,7 @@ def entropy(codes: Any) -> float:
     return float(-(share * np.log2(share)).sum())
 
 
-@pytest.mark.parametrize("thrift", [None, TINY], ids=LEARNING)
+@pytest.mark.parametrize("thrift", sweep([None, TINY], 2), ids=LEARNING)
 def test_attributes_that_tell_least_come_first(thrift: Any) -> None:
     data = thinveil.people(30)
     told = [entropy(data.column(column)) for column in range(len(data.schema))]
@@ -590,7 +590,7 @@ class Stopping(Watched):
 
 
 @pytest.mark.parametrize("mechanism", sweep(["idp", "unprotected"], 2))
-@by_strategy
+@pytest.mark.parametrize("strategy", sweep(["adaptive", "thrifty"], 2))
 def test_an_interrupted_run_goes_on_where_it_was(
     mechanism: str, strategy: str, tmp_path: Path
 ) -> None:

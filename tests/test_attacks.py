@@ -510,6 +510,7 @@ def test_protection_by_idp_costs_no_more_questions_for_the_known(world: World) -
 # ---- many searches at once
 
 
+@pytest.mark.nightly
 @examples(80)
 @given(worlds(columns=3), st.randoms(use_true_random=False))
 def test_the_order_of_searches_does_not_matter(world: World, random: Any) -> None:

@@ -215,6 +215,7 @@ def test_an_attack_on_attributes_stands_beside_the_others_too():
     assert told["records"]["others"] == judged.whole.others
 
 
+@pytest.mark.nightly
 def test_what_the_others_suggest_does_not_hang_on_the_attack():
     runs: tuple[dict[str, Any], ...] = (
         {},

@@ -150,7 +150,7 @@ def test_a_damaged_record_is_refused(change):
         from_json(Canaries, plain | change)
 
 
-@pytest.mark.parametrize("wrong", [-1, 1.5])
+@pytest.mark.parametrize("wrong", [-1, 1.5, 10**30])
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(UsageError, match="--canaries"):
         canaries(DATA, canaries=wrong)

@@ -597,7 +597,12 @@ def test_schema_draft_can_be_used_as_it_is(small, capsys):
     code, result = audit(small, "--schema", "s.toml")
     assert (code, result["exact"]) == (0, True)
     assert any("from 0 to" in line for line in result["assumed_public"])
-    assert run(["schema", small, "--output", "s.toml"]) == 2
+    assert run(["schema", small, "--output", "s.toml"]) == 0  # the same draft once more
+    Path("s.toml").write_text(edited := Path("s.toml").read_text() + "# mine\n")
+    assert refused(capsys, "schema", small, "--output", "s.toml")[1].count("--overwrite") == 1
+    assert Path("s.toml").read_text() == edited
+    assert run(["schema", small, "--output", "s.toml", "--overwrite"]) == 0
+    assert "# mine" not in Path("s.toml").read_text()
 
 
 def test_errors_never_show_a_value(capsys):

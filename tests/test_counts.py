@@ -205,7 +205,7 @@ def test_priors_learn_how_alike_records_are() -> None:
     assert apart.prior(*row)[10] > 2 * alike.prior(*row)[10]
 
 
-@pytest.mark.parametrize(("mechanism", "k"), [("idp", 1), ("idp", 3), ("unprotected", 1)])
+@pytest.mark.parametrize(("mechanism", "k"), sweep([("idp", 3), ("idp", 1), ("unprotected", 1)], 3))
 @pytest.mark.parametrize("records", sweep([300, 3_000, 6_000], 3))
 def test_counts_of_large_groups_are_narrowed_by_their_curve(mechanism, k, records, monkeypatch):
     """Bins instead of single values cost hardly a question more, and the end is the same."""

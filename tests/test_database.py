@@ -38,7 +38,6 @@ from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
 from thinveil.auditing.sources import kind_of
 from thinveil.curator.counting.scan import ScanCounter
 from thinveil.curator.database import engines
-from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import duckdb as duckdb_engine
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
@@ -46,6 +45,7 @@ from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError, MissingExtra, TargetError, TranscriptError, UsageError
 from thinveil.language.queries import Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, MISSING
+from thinveil.passwords import shown
 from worlds import examples, ranges, sweep
 
 SECRET = "s3cr3t"
@@ -494,7 +494,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no Parquet files"):
         open_database(str(tmp_path))
     (tmp_path / "a.parquet").write_bytes(b"PAR1 broken")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="damaged"):
         open_database(str(tmp_path / "a.parquet"))
     (tmp_path / "b.csv").write_text("a,b\n1,2\n1,2,3\n")
     with pytest.raises(DataError, match=r"b\.csv"):

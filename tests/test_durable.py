@@ -17,7 +17,7 @@ from thinveil.curator.service.analysts import (
     new_token,
     who_has,
 )
-from thinveil.curator.service.ledger_file import LedgerFile
+from thinveil.curator.service.ledger.file import LedgerFile
 from thinveil.errors import (
     BudgetError,
     BudgetSpent,
@@ -232,7 +232,7 @@ def test_a_refused_batch_changes_nothing(book):
 def test_no_room_no_answers_and_all_is_well_once_there_is_room(book):
     accounts = book()
     first = ask(accounts, "a")
-    base = accounts.ledger._base
+    base = accounts.ledger._tables._base
     [(pages,)] = base.execute("PRAGMA page_count").fetchall()
     base.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LedgerError, match="no room"):

@@ -38,11 +38,14 @@ TWICE = {
     "facts": "what is public, and how it travels",
     "files": "the one writer, files of tables, files of charts",
     "laplace": "the law that is drawn, and the paper's definition on small worlds",
+    "ledger": "of one curator, and the command that looks after a service's",
+    "limits": "of a batch that travels, and of what a file unpacks to",
     "mechanisms": "the paper's finite ones, their chart, their suite",
     "membership": "judged in verdicts, drawn in charts",
     "people": "attacks on people, the embedded people, the command that writes them",
     "progress": "of a run at the terminal, and drawn in charts",
     "protocol": "each kind of engine, an attacker's and a database's, has its own",
+    "replies": "made by a service, read by who asked",
     "risk": "measured in verdicts, drawn in charts",
     "schema": "the description of a table, and the command that drafts one",
     "session": "with a database, and of the lab",
@@ -50,6 +53,7 @@ TWICE = {
     "staircase": "asked by the attacker, kept in verdicts, drawn in charts",
     "table": "the attack on it, one in a database, one as CSV",
     "targets": "what can be audited, and their suite",
+    "watch": "over a target beside an attack, and over a ledger's files",
 }
 """Names that stand in several packages, each of which makes plain what is meant."""
 
@@ -99,8 +103,7 @@ def test_rooms_and_modules_stay_small() -> None:
         folders[path.parent].append(path)
         assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES, path
     for folder, modules in folders.items():
-        if folder != ROOT / "commands":
-            assert len(modules) <= MOST_MODULES, folder
+        assert len(modules) <= MOST_MODULES, folder
 
 
 def test_no_name_stands_twice_without_a_reason() -> None:

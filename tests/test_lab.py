@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-import queue
 import re
 import signal
 import socket
 import subprocess
 import sys
-import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,14 +21,13 @@ import pytest
 from labs import KEY, PEOPLE_CSV, Labs, finished, of_kind, open_lab, until_watched
 from thinveil import claim_named, people
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, TableFound
-from thinveil.commands import lab as lab_command
 from thinveil.commands.main import run
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import DataError, MissingExtra, UsageError
 from thinveil.lab import app as lab_app
 from thinveil.lab import pace as lab_pace
 from thinveil.lab import recording
-from thinveil.lab.app import HEADERS, app_of, cookie_name, static_files
+from thinveil.lab.app import HEADERS, app_of, static_files
 from thinveil.lab.pace import HASTE, QUICK, Pace
 from thinveil.lab.reveal import RIGHT, UNKNOWN, WRONG, Onlooker, change
 from thinveil.lab.session import Session
@@ -362,6 +359,12 @@ def lab() -> Iterator[Labs]:
         ("evil.example", 421),
         ("127.0.0.1.evil.example:80", 421),
         ("[bad", 421),
+        ("", 421),
+        ("127.0.0.1/static/", 421),
+        ("127.0.0.1:{port}/static/?", 421),
+        ("127.0.0.1#", 421),
+        ("evil.example@127.0.0.1", 421),
+        ("[::1]:{port}", 200),
         ("localhost:{port}", 200),
         ("127.0.0.1:{port}", 200),
     ],
@@ -370,28 +373,6 @@ def test_only_names_of_this_machine_are_answered(lab: Labs, host: str, status: i
     with lab.client() as client:
         sent = {"Host": host.format(port=lab.port)}
         assert client.get("/api/choices", headers=sent).status_code == status
-
-
-@pytest.mark.parametrize("key", ["", "wrong", "the key of the test\u00e9"])
-def test_nobody_comes_in_without_the_key(lab: Labs, key: str) -> None:
-    with lab.client(key="") as client:
-        sent = {b"Cookie": f"{cookie_name(lab.port)}={key}".encode()} if key else {}
-        for path in ("/api/choices", "/api/tables/people-30", "/api/runs"):
-            assert client.get(path, headers=sent).status_code == 403
-        assert client.post("/api/runs", json={"table": "people-30"}).status_code == 403
-        shut = client.get("/", params={"key": key})
-        assert shut.status_code == 403
-        assert "thinveil lab" in shut.text
-        assert client.get("/static/main.js").status_code == 200  # the same for everybody
-
-
-def test_the_key_becomes_a_cookie_that_other_sites_cannot_use(lab: Labs) -> None:
-    with lab.client(key="") as client:
-        page = client.get("/", params={"key": KEY})
-        cookie = page.headers["set-cookie"].lower()
-        assert "httponly" in cookie
-        assert "samesite=strict" in cookie
-        assert client.get("/api/choices").status_code == 200
 
 
 def test_other_pages_drive_nothing(lab: Labs) -> None:
@@ -423,17 +404,17 @@ def test_large_and_broken_requests_are_refused(lab: Labs) -> None:
         assert client.post("/api/runs", content=b" " * 70_000).status_code == 413
         for content in (b"", b"[]", b"{", b"[" * 60_000):
             assert client.post("/api/runs", content=content).status_code == 422
-        for path in ("/api/runs/unknown", "/api/runs/unknown/events"):
-            assert client.get(path).status_code == 404
+        assert client.get("/api/runs/unknown/events").status_code == 404
         run = client.post("/api/runs", json={"table": "people-12", "paused": True}).json()["run"]
         epsilon = client.post("/api/runs", json={"table": "people-12", "epsilon": "0"})
         assert epsilon.json()["error"].startswith("epsilon must")
         wrong = client.post(f"/api/runs/{run}/control", json={"action": "explode"})
         assert wrong.status_code == 422
-        for after in ("x", "--", "\u00b2", "9" * 30):
-            assert client.get(f"/api/runs/{run}/events", params={"after": after}).status_code == 422
+        for after in (b"x", b"--", b"", b"\xb2", b"9" * 30):
+            sent = {b"Last-Event-ID": after}
+            assert client.get(f"/api/runs/{run}/events", headers=sent).status_code == 422
         assert client.delete(f"/api/runs/{run}").status_code == 200
-        assert client.get(f"/api/runs/{run}").status_code == 404
+        assert client.get(f"/api/runs/{run}/events").status_code == 404
 
 
 def test_a_stream_goes_on_where_it_stopped(lab: Labs) -> None:
@@ -445,8 +426,6 @@ def test_a_stream_goes_on_where_it_stopped(lab: Labs) -> None:
         assert whole[-1][1]["kind"] == "end"
         rest = client.get(f"/api/runs/{run}/events", headers={"Last-Event-ID": "20"}).text
         assert _events(rest) == whole[21:]
-        again = client.get(f"/api/runs/{run}/events", params={"after": "20"}).text
-        assert _events(again) == whole[21:]
 
 
 def _events(text: str) -> list[tuple[int, dict[str, Any]]]:
@@ -504,8 +483,8 @@ def test_the_command_serves_and_ends_by_an_interruption(tmp_path: Path) -> None:
             address = httpx.URL(process.stdout.readline().strip())
             assert address.host == "127.0.0.1"
             origin = f"http://127.0.0.1:{address.port}"
-            with httpx.Client(base_url=origin, trust_env=False, timeout=30) as client:
-                assert client.get(address).status_code == 200
+            told = {"Authorization": f"Bearer {address.fragment.removeprefix('key=')}"}
+            with httpx.Client(base_url=origin, headers=told, trust_env=False, timeout=30) as client:
                 assert client.get("/api/choices").json()["tables"][0]["title"] == "mine.csv"
                 run = client.post("/api/runs", json={"table": "own", "paused": True}).json()["run"]
                 with client.stream("GET", f"/api/runs/{run}/events") as stream:
@@ -518,25 +497,6 @@ def test_the_command_serves_and_ends_by_an_interruption(tmp_path: Path) -> None:
             process.communicate()
         complaints.seek(0)
         assert complaints.read() == ""
-
-
-@pytest.mark.parametrize(("arguments", "opened"), [([], True), (["--no-browser"], False)])
-def test_a_browser_is_opened_where_there_is_a_screen(
-    monkeypatch: pytest.MonkeyPatch, arguments: list[str], opened: bool
-) -> None:
-    seen: queue.SimpleQueue[str] = queue.SimpleQueue()
-    monkeypatch.setattr(lab_command, "_serve", lambda key, tables, listener: None)
-    monkeypatch.setattr(webbrowser, "open", seen.put)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.delenv("DISPLAY", raising=False)
-    assert run(["lab", "--port", "0", *arguments]) == 0
-    assert seen.empty()
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert run(["lab", "--port", "0", *arguments]) == 0
-    if opened:
-        assert seen.get(timeout=30).startswith("http://127.0.0.1:")
-    assert seen.empty()
 
 
 def test_a_port_in_use_is_said() -> None:

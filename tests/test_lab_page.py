@@ -18,6 +18,7 @@ from labs import (
     KEY,
     PEOPLE_CSV,
     Labs,
+    address_of,
     ended,
     finished,
     go,
@@ -286,12 +287,13 @@ def test_many_tabs_share_the_connections_of_one_browser(page: Any, lab: Labs) ->
     until_watched(lab, 0)
 
 
-def test_a_server_that_is_gone_is_said_and_found_again(browser: Any) -> None:
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_server_that_is_gone_is_said_and_found_again(browser: Any, asked: bool) -> None:
     runs, leaving = Sessions(), threading.Event()
     app = app_of(KEY, Tables(), runs, leaving.is_set)
     with page_of(browser) as page:
         with serving(app) as url:
-            page.goto(f"{url}/?key={KEY}")
+            page.goto(address_of(url))
             page.wait_for_selector("body[data-state=idle] tbody tr")
             go(page, speed="30")
             until(page, lambda: number(page, "questions") > 5)
@@ -300,8 +302,9 @@ def test_a_server_that_is_gone_is_said_and_found_again(browser: Any) -> None:
         assert "still running in its terminal" in page.inner_text("#lost")
         leaving.clear()
         with serving(app, int(url.rsplit(":", 1)[1])):
-            page.click("#reconnect")
-            page.wait_for_selector("#lost", state="hidden")
+            if asked:
+                page.click("#reconnect")
+            page.wait_for_selector("#lost", state="hidden")  # the page asks by itself, too
             page.select_option("#speed", "0")
             assert "recovered all 30" in ended(page)
             until(page, lambda: page.locator("td.right").count() == 240)

@@ -40,6 +40,7 @@ from thinveil.language.policies import Policies
 from thinveil.language.queries import Answers, Floats, QueryBatch, batch_of
 from thinveil.language.schema import MISSING
 from thinveil.verdicts.judging.intervals import chance_of
+from worlds import sweep
 
 SUDDEN = [lie for lie in lies() if "half-way" not in lie.what]
 SLOW = [lie for lie in lies() if "half-way" in lie.what]
@@ -112,7 +113,7 @@ def test_an_honest_cache_is_not_accused(name: str) -> None:
             assert ("group size" in said) == (name in ("idp", "idp-integer"))
 
 
-@pytest.mark.parametrize("records", [60, 100])
+@pytest.mark.parametrize("records", sweep([60, 100], 2))
 def test_half_of_another_table_is_seen_where_only_existence_shows(
     records: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +200,21 @@ def test_noise_of_another_shape_is_seen_in_passing(name: str) -> None:
         passing = looked(name, draw, 100)
         assert passing.weight > math.log(8e6), said
         assert said in passing.best()
+
+
+@pytest.mark.parametrize("far", [1e300, 1.7e308, -1.7e308])
+def test_an_answer_beyond_all_bounds_does_not_blind_who_looks(far: float) -> None:
+    """Of such an answer some weights overflow; the others stay, and tell."""
+    values = np.random.default_rng(7).laplace(size=32)
+    values[3] = far
+    passing = Passing(behind(honest("idp", 1)).facts)
+    passing.look(batch_of([([{0: (0, 4)}], 3)] * 4, repeats=8), Answers(values, 8, 1.0))
+    assert passing.weight > math.log(8e6)
+    assert not np.isnan(passing.nats).any()
+    fit = Fit(claim_named("idp"))
+    fit.learn(values, np.repeat(np.arange(4), 8), np.zeros(32, np.bool_), np.ones(32))
+    assert fit.chance < 1e-6
+    assert fit.best() == "noise 8 times as wide as claimed"
 
 
 def test_each_weight_in_passing_has_mean_one_under_the_claim() -> None:

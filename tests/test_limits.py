@@ -32,7 +32,7 @@ from thinveil.language.schema import Categories, Grid, Schema
 from thinveil.verdicts.limits.bounds import bits_an_answer, fewest, tails
 from thinveil.verdicts.limits.capacity import told_by
 from thinveil.verdicts.limits.shortest_code import by_columns
-from worlds import examples, sure
+from worlds import examples, sure, sweep
 
 PEOPLE = thinveil.people()
 WHOLE = [dict(zip(PEOPLE.schema.names, row, strict=True)) for row in PEOPLE.rows()[:5]]
@@ -179,7 +179,7 @@ def table(request: pytest.FixtureRequest) -> tuple[thinveil.Dataset, int]:
     return data, FEWEST[request.param]
 
 
-@pytest.mark.parametrize("strategy", ["published", "adaptive"])
+@pytest.mark.parametrize("strategy", sweep(["adaptive", "published"], 2))
 def test_no_attack_of_ours_asks_less_than_what_is_called_the_fewest(
     table: tuple[thinveil.Dataset, int], strategy: str
 ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import thinveil
 from services import asking, served
 from thinveil.commands.main import run as command
-from thinveil.curator.service.app import Settings
+from thinveil.curator.service.door import Settings
 from thinveil.curator.service.pacing import Pace
 from thinveil.curator.tables.dataset import Dataset
 
@@ -84,7 +84,7 @@ def test_refusals_of_a_batch_wait_as_long(paced: Any) -> None:
     refused = {
         402: asking("poor", about(0, 120), epsilon=5),
         409: asking("once", about(3, 4)),
-        422: {"key": "odd", "questions": "none"},
+        422: asking("odd", [{"boxes": [{"age": [1, 9]}, {"age": [3, 4]}], "more_than": 1}]),
         200: asking("once", about(0, 120)),  # given again, and nothing is counted
     }
     for status, body in refused.items():
@@ -93,6 +93,8 @@ def test_refusals_of_a_batch_wait_as_long(paced: Any) -> None:
         assert clock.now - before == pytest.approx(0.2)
     assert len(slow.took) == 1  # what is refused is not even counted
     slept = len(clock.slept)
+    junk = {"key": "odd", "questions": "none"}  # it never comes to the curator's thread
+    assert service.ask(junk).status_code == 422
     assert service.get("/ledger").status_code == 200  # it counts nothing, and waits for its turn
     assert len(clock.slept) == slept
 

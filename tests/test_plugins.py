@@ -552,6 +552,7 @@ def test_the_installed_target_is_audited(
     assert json.loads(Path("out.json").read_text())["exact"]
 
 
+@pytest.mark.nightly
 def test_the_examples_own_tests_pass(installed: Path, tmp_path: Path) -> None:
     tests = ROOT / "examples" / "thinveil-staircase" / "tests"
     done = outside(installed, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider",
@@ -589,7 +590,7 @@ def test_the_page_on_plug_ins_runs(
             words += ["--sample", "40"]
         if "--mechanism" in words and words[1] == "audit":
             words += ["--attack", "column", "--column", "age"]
-        assert run([*words[1:], "--json", "out.json"]) == 0, line
+        assert run([*words[1:], "--json", f"{words[1]}.json"]) == 0, line
     told = capsys.readouterr()
     assert "mine has a law of its own, so the posterior strategy is used" in " ".join(
         told.err.split()

@@ -497,7 +497,7 @@ def uninterrupted(how: str) -> tuple[Cut, Verdict, Verdict]:
 
 
 @pytest.mark.parametrize(
-    ("how", "after", "same"), sweep(product(RUNS, [False, True], [False, True]), 5)
+    ("how", "after", "same"), sweep(product(RUNS, [False, True], [False, True]), 9)
 )
 def test_a_resumed_cached_run_is_the_uninterrupted_one(
     how: str, after: bool, same: bool, tmp_path: Path

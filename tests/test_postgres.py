@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -12,9 +13,13 @@ import pytest
 from hypothesis import given
 
 from databases import (
+    HOSTILE,
+    VARIABLES,
     Place,
     check_codes,
     check_every_kind,
+    check_hostile,
+    check_hostile_names,
     contents,
     counter_in,
     from_codes,
@@ -39,6 +44,8 @@ from test_counting import (  # the contract of every counter, on this one
 )
 from thinveil import Curator, audit, idp
 from thinveil.curator.counting.scan import Counter, ScanCounter
+from thinveil.curator.database.engines.protocol import Engine
+from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes, QueryBatch
@@ -135,6 +142,24 @@ def test_counts_are_those_of_a_scan(place: Place, case: tuple[Codes, list[QueryB
             assert counter.count(batch).tolist() == scan.count(batch).tolist()
 
 
+def test_names_and_texts_are_nothing_but_themselves(place: Place) -> None:
+    names = (*HOSTILE, *VARIABLES)
+    check_hostile(place, names, without="\0")  # which no text in PostgreSQL can hold
+
+
+def test_a_name_means_the_one_table_that_has_it(connection: Any) -> None:
+    def make(name: str, number: int) -> None:
+        connection.con.execute(f"CREATE TABLE hostile.{quoted(name)} AS SELECT {number} AS x")
+
+    def opened() -> Engine:
+        connection.con.execute("SET search_path = hostile")  # opening a table leaves it
+        return Session(connection).engine
+
+    connection.con.execute("CREATE SCHEMA hostile")
+    check_hostile_names(opened, make, without="\0")
+    connection.con.execute("DROP SCHEMA hostile CASCADE; RESET search_path")
+
+
 def test_an_audit_by_address_ends_exact_and_leaves_nothing(
     address: str, connection: Any, place: Place
 ) -> None:
@@ -186,6 +211,29 @@ def test_a_table_in_another_schema(address: str, connection: Any) -> None:
     connection.con.execute("CREATE TABLE other.people AS SELECT 7 AS age")
     with open_database(address, "other.people") as table:
         assert table.to_dataset().rows() == [(7,)]
+
+
+def test_operators_of_others_are_not_run_in_our_name(address: str, connection: Any) -> None:
+    """Whoever may create operators in a schema of the search path waits for a richer user."""
+    connection.con.execute("CREATE SCHEMA shared; CREATE TABLE shared.caught (what text)")
+    connection.con.execute("CREATE TYPE shared.mood AS ENUM ('sad', 'ok')")
+    connection.con.execute(
+        "CREATE TABLE shared.pay AS SELECT x * 1.25::float8 AS pay, x AS age, 'sad'::shared.mood "
+        "AS mood FROM generate_series(1, 9) AS x"
+    )
+    kinds = ("float8", "int8", "numeric", "varchar", "information_schema.sql_identifier")
+    for number, (sign, kind, other) in enumerate(itertools.product("=</%", kinds, kinds)):
+        given, gives = f"({kind}, {other})", "boolean" if sign in "=<" else "numeric"
+        connection.con.execute(
+            f"CREATE FUNCTION shared.f{number}{given} RETURNS {gives} LANGUAGE plpgsql AS "
+            "$$ BEGIN INSERT INTO shared.caught VALUES (current_user); RETURN NULL; END $$;"
+            f"CREATE OPERATOR shared.{sign} (LEFTARG = {kind}, RIGHTARG = {other}, "
+            f"FUNCTION = shared.f{number})"
+        )
+    with open_database(f"{address}?options=-csearch_path%3Dshared", "pay") as table:
+        assert sorted(table.to_dataset().rows())[0] == (Decimal("1.25"), 1, "sad")
+    assert connection.con.execute("SELECT count(*) FROM shared.caught").fetchone() == (0,)
+    connection.con.execute("DROP SCHEMA shared CASCADE")
 
 
 def test_what_cannot_be_opened_is_said_without_the_password(address: str, connection: Any) -> None:

@@ -592,13 +592,16 @@ def test_command(tmp_path, capsys, monkeypatch):
     Path("compare.json").write_text(json.dumps(beside()))
     Path("other.json").write_text('{"verdict": 1}')
     Path("broken.json").write_text("{")
+    Path("mine.html").write_text("<!DOCTYPE html>")
     Path("old.json").write_text(json.dumps({**results("bdp"), "accuracy": {"records": {}}}))
     assert command(["report", "run.json", "--comparison", "compare.json"]) == 0
     assert "different records" in Path("run.html").read_text("utf-8")
-    assert {each.name for each in tmp_path.iterdir() if "html" in each.name} == {"run.html"}
+    found = {each.name for each in tmp_path.iterdir() if "html" in each.name}
+    assert found == {"mine.html", "run.html"}
+    assert command(["report", "run.json"]) == 0, "a report of ours is replaced"
     capsys.readouterr()
     for arguments, message in (
-        (["run.json"], "run.html exists already"),
+        (["run.json", "--output", "mine.html"], "mine.html exists already and was not written by"),
         (["none.json"], "o such file"),
         (["broken.json"], "broken.json is not JSON"),
         (["other.json"], "is not the result of an audit"),

@@ -46,13 +46,12 @@ def test_a_report_is_written_with_trials_and_without_values(capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are a matter of POSIX")
-def test_nobody_else_reads_results_that_may_hold_values():
+def test_nobody_else_reads_results():
     arguments = ("--no-comparison", "--trials", 0)
     assert audit("--report", "masked.html", *arguments) == 0
     assert audit("--report", "shown.html", *arguments, "--show-records") == 0
-    modes = {name: Path(name).stat().st_mode & 0o077 for name in ("run.json", "shown.html")}
-    assert modes == {"run.json": 0, "shown.html": 0}
-    assert Path("masked.html").stat().st_mode & 0o004
+    for name in ("run.json", "shown.html", "masked.html"):
+        assert Path(name).stat().st_mode & 0o077 == 0, name
 
 
 def test_records_are_shown_on_request_only():

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,7 +25,7 @@ import thinveil
 from services import Process, asking, question, served
 from thinveil.commands.main import run as command
 from thinveil.curator.service import openapi
-from thinveil.curator.service.app import Settings
+from thinveil.curator.service.door import Settings
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import LedgerError
 from thinveil.language.policies import Policies
@@ -33,7 +33,7 @@ from thinveil.language.schema import Grid, Schema
 from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.facts import facts_from_plain
-from thinveil.language.wire.json import Limits
+from thinveil.language.wire.limits import Limits
 from worlds import sweep
 
 DATA = thinveil.people(80)
@@ -240,23 +240,29 @@ def test_a_body_that_does_not_arrive_is_given_up(tmp_path):
         assert said.startswith(b"HTTP/1.1 408 ")
 
 
-def test_many_large_bodies_at_once_are_too_much(tmp_path):
-    settings = Settings(largest_body=1000)
-    with served(DATA, thinveil.idp(), tmp_path, settings=settings) as service:
-        host, port = service.url.removeprefix("http://").split(":")
-        head = (
-            f"POST /answers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-            f"Authorization: Bearer {service.tokens['analyst']}\r\nContent-Length: 1000\r\n\r\n"
-        )
+def test_who_holds_much_is_refused_and_others_are_not(tmp_path):
+    """Bodies that never end: the next of the same analyst is refused before it is read."""
+    largest = 2**18
+    settings, budgets = Settings(largest_body=largest), {"analyst": "1", "other": "1"}
+    with served(DATA, thinveil.idp(), tmp_path, budgets, settings) as service:
         with ExitStack() as lines:
-            for _ in range(4):
-                line = lines.enter_context(socket.create_connection((host, int(port)), 30))
-                line.sendall(head.encode() + b"x" * 999)
+            for _ in range(3):
+                line = lines.enter_context(service.connect())
+                line.sendall(service.head(largest) + b" " * (largest - 1))
             until = time.monotonic() + 30
-            statuses = set()
-            while 503 not in statuses and time.monotonic() < until:
-                statuses.add(service.ask(asking("a")).status_code)
-            assert 503 in statuses
+            said = b""
+            while b" 503 " not in said and time.monotonic() < until:
+                with service.connect() as late:
+                    late.settimeout(0.2)
+                    late.sendall(service.head(largest))
+                    with suppress(TimeoutError):
+                        said = late.recv(10_000)
+            assert said.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: 1\r\n" in said
+            assert service.ask(asking("a"), "other").status_code == 200
+            spaces = b" " * (largest - 200)
+            large = json.dumps(asking("b")).encode() + spaces
+            assert service.post(large, "application/json", "other").status_code == 200
         while service.ask(asking("a")).status_code == 503 and time.monotonic() < until:
             time.sleep(0.02)
         assert service.ask(asking("a")).status_code == 200

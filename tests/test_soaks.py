@@ -4,8 +4,9 @@ import json
 import resource
 
 import pytest
-from bench.soaks import auditor, canary, disk, network, processes, service, whole
+from bench.soaks import auditor, canary, disk, load, network, processes, service, whole
 from bench.soaks.files import damaged_files
+from bench.soaks.fuzzing import running
 
 pytest.importorskip("fastapi")
 pytest.importorskip("ibis")
@@ -25,6 +26,14 @@ def test_damaged_files_end_in_a_verdict_or_a_clear_error():
     assert outcome.codes[1] > 25
 
 
+@pytest.mark.parametrize("reader", running.READERS)
+def test_every_reader_ends_in_a_clear_error(reader):
+    outcome = running.apart(reader, seed=6, count=40)
+    assert outcome.broken == []
+    assert outcome.cases == 40
+    assert outcome.peak < 2**30
+
+
 def test_a_service_killed_under_load_charges_for_what_it_answered(tmp_path, table):
     outcome = service.killed_service(tmp_path, table, seed=3, kills=4)
     assert outcome.broken == []
@@ -34,10 +43,18 @@ def test_a_service_killed_under_load_charges_for_what_it_answered(tmp_path, tabl
 
 
 def test_clients_racing_for_one_budget_end_at_the_cap(tmp_path, table):
-    outcome = service.racing_clients(tmp_path, table, seed=4, clients=32, budget="1.5")
+    outcome = service.racing_clients(tmp_path, table, seed=4, clients=64, budget="1.5")
     assert outcome.broken == []
     assert outcome.answered > 50
-    assert outcome.statuses[402] >= 32
+    assert outcome.statuses[402] >= 64
+
+
+def test_a_service_under_load_charges_for_what_it_answered_and_keeps_its_memory(tmp_path, table):
+    found = load.loaded(tmp_path, table, seed=5, minutes=0.15)
+    assert found.outcome.broken == []
+    assert found.outcome.answered > 50
+    assert found.rude > 50
+    assert found.ratio < 1.5  # of an hour it is 1.2: bench/RESULTS.md
 
 
 def test_a_killed_audit_goes_on_where_it_was(tmp_path, table):

@@ -18,7 +18,7 @@ from thinveil.auditing import sources
 from thinveil.auditing.sources import kind_of, opened, truth_of
 from thinveil.auditing.transcript import Transcript
 from thinveil.commands.main import run
-from thinveil.curator.service.app import Settings
+from thinveil.curator.service.door import Settings
 from thinveil.errors import TargetError, UsageError
 from worlds import sure
 
@@ -200,7 +200,7 @@ def test_passwords_stay_out_of_transcripts_and_errors(files, capsys, monkeypatch
         opened_with.append(source)
         return opened("data")
 
-    monkeypatch.setattr("thinveil.commands.common.opened", opening)
+    monkeypatch.setattr("thinveil.commands.shared.common.opened", opening)
     address = "postgresql://ann:geheim@localhost/census?password=geheim"
     assert (
         run(["audit", address, "--transcript", "t", "--attack", "column", "--column", "age"]) == 0

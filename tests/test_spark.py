@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from databases import batches_for, counter_in, mixed, records_of
+from databases import (
+    FILES,
+    HOSTILE,
+    VARIABLES,
+    batches_for,
+    check_hostile,
+    check_hostile_names,
+    counter_in,
+    mixed,
+    quoted,
+    records_of,
+)
 from servers import absent
 from test_counting import (  # the contract of every counter, on this one
     TABLE,
@@ -27,6 +41,7 @@ from test_counting import (  # the contract of every counter, on this one
 )
 from thinveil import Curator, audit, idp, load
 from thinveil.curator.counting.scan import Counter, ScanCounter
+from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
 
@@ -69,16 +84,26 @@ def held(folder: Path) -> Iterator[DatabaseTable]:
 
 
 @pytest.fixture(scope="module")
-def counter(held: DatabaseTable) -> Counter:
-    import ibis
+def spark(held: DatabaseTable) -> Any:
+    """The session itself, as somebody would have it who joins in."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
     assert session is not None
-    connection = ibis.pyspark.connect(session)
+    return session
 
+
+@pytest.fixture(scope="module")
+def connection(spark: Any) -> Any:
+    import ibis
+
+    return ibis.pyspark.connect(spark)
+
+
+@pytest.fixture(scope="module")
+def counter(spark: Any, connection: Any) -> Counter:
     def place(content: Any) -> Any:
-        session.createDataFrame(content).createOrReplaceTempView("content")
+        spark.createDataFrame(content).createOrReplaceTempView("content")
         return connection.table("content")
 
     return counter_in(place, TABLE)
@@ -110,10 +135,121 @@ def test_an_audit_ends_exact_and_leaves_nothing(held: DatabaseTable, folder: Pat
     assert held.records == 60  # the session was not ours to stop
 
 
-def test_what_cannot_be_opened_is_said(held: DatabaseTable, folder: Path) -> None:
+def test_what_cannot_be_opened_is_said(spark: Any, folder: Path) -> None:
+    for name in ("one", "two"):
+        spark.range(1).createOrReplaceTempView(name)
     with pytest.raises(DataError, match="cannot be read"):
         open_database(ADDRESS, str(folder / "nothing.parquet"))
     with pytest.raises(DataError, match="there is no table 'nowhere'"):
         open_database(ADDRESS, "nowhere")
     with pytest.raises(UsageError, match="which table"):
         open_database(ADDRESS)
+
+
+# ---- against whoever hands over a file or a catalogue, as for the other databases
+
+
+def test_names_and_texts_are_nothing_but_themselves(
+    spark: Any, connection: Any, tmp_path: Path
+) -> None:
+    odd = {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.caseSensitive": "false",
+        "spark.sql.parser.escapedStringLiterals": "true",
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+    }
+    before = {name: spark.conf.get(name) for name in odd}
+    for name, value in odd.items():
+        spark.conf.set(name, value)
+    session = Session(connection)
+
+    def place(content: pa.Table) -> Any:
+        pq.write_table(content, tmp_path / "hostile.parquet")
+        return session.engine.table(str(tmp_path / "hostile.parquet"), "here")
+
+    check_hostile(place, (*HOSTILE, "SELECT"))  # beside "select"
+    session.close()
+    assert {name: spark.conf.get(name) for name in odd} == odd  # its owner's settings again
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def test_a_name_means_the_one_table_that_has_it(spark: Any, connection: Any) -> None:
+    def make(name: str, number: int) -> None:
+        spark.sql(f"CREATE TEMPORARY VIEW {quoted(name, '`')} AS SELECT {number} AS x")
+
+    session = Session(connection)
+    # A slash makes a path of it, and Spark itself lists no name of several lines.
+    check_hostile_names(lambda: session.engine, make, without="/\n\u2028")
+    for each in spark.catalog.listTables():
+        if not each.name.startswith("thinveil_"):
+            spark.catalog.dropTempView(each.name)
+    session.close()
+
+
+def test_only_the_files_that_were_given_are_read(connection: Any, tmp_path: Path) -> None:
+    session = Session(connection)
+    for number, name in enumerate(FILES):
+        pq.write_table(pa.table({"x": [number]}), tmp_path / name)
+    for number, name in enumerate(FILES):
+        table = session.engine.table(str(tmp_path / name), "here")
+        assert session.rows(table) == [(number,)], name
+    assert session.rows(session.engine.table(f"{tmp_path}/a*", "here").count()) == [(3,)]
+    session.close()
+
+
+def test_no_variable_is_put_into_a_name(spark: Any, tmp_path: Path) -> None:
+    for place, name in enumerate(VARIABLES):
+        path = tmp_path / f"{place}.parquet"
+        pq.write_table(pa.table({name: [1, 2], "x": [3, 4]}), path)
+        with pytest.raises(DataError, match="does not read the column"):
+            open_database(ADDRESS, str(path))
+    with open_database(ADDRESS, str(path), drop=[name]) as table:
+        assert sorted(table.to_dataset().rows()) == [(3,), (4,)]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_type_of_somebody_s_own_is_neither_imported_nor_unpickled(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    from pyspark.sql.types import UserDefinedType
+
+    read: list[Any] = []
+    monkeypatch.setattr(UserDefinedType, "fromJson", read.append)
+    own: dict[str, Any] = {
+        "type": "udt", "pyClass": "evil.Evil", "serializedClass": "gASVAAAA", "sqlType": "long"
+    }  # fmt: skip
+    kind = {"type": "array", "elementType": own, "containsNull": True} if inside else own
+    field = {"name": "x", "type": kind, "nullable": True, "metadata": {}}
+    said = json.dumps({"type": "struct", "fields": [field]})
+    values = pa.array([[1]] if inside else [1])
+    content = pa.table({"x": values}).replace_schema_metadata(
+        {"org.apache.spark.sql.parquet.row.metadata": said}
+    )
+    pq.write_table(content, tmp_path / "evil.parquet")
+    with pytest.raises(DataError, match="'x' has a type that somebody has defined"):
+        open_database(ADDRESS, str(tmp_path / "evil.parquet"))
+    assert read == []
+
+
+def test_a_table_of_a_schema_and_nothing_left_behind(spark: Any) -> None:
+    before = spark.catalog.listTables()
+    spark.sql("CREATE SCHEMA census")
+    try:
+        spark.sql("CREATE TABLE census.people USING parquet AS SELECT 7 AS age")
+        for name in ("census.people", "spark_catalog.census.people"):
+            with open_database(ADDRESS, name) as table:
+                assert table.to_dataset().rows() == [(7,)]
+        with pytest.raises(DataError, match=r"no table 'census.nobody'; its tables are 'people'"):
+            open_database(ADDRESS, "census.nobody")
+    finally:
+        spark.sql("DROP SCHEMA census CASCADE")
+    assert spark.catalog.listTables() == before
+
+
+def test_nobody_else_on_the_machine_reads_along(spark: Any) -> None:
+    settings = spark.sparkContext.getConf()
+    assert stat.S_IMODE(os.stat(settings.get("spark.local.dir")).st_mode) == 0o700
+    assert settings.get("spark.driver.bindAddress") == "127.0.0.1"
+    assert settings.get("spark.authenticate") == "true"
+    assert settings.get("spark.authenticate.secret") is None  # drawn, and written nowhere

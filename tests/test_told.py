@@ -13,7 +13,7 @@ from rich.console import Console
 
 import thinveil
 from thinveil.auditing.sources import opened
-from thinveil.commands.common import open_table
+from thinveil.commands.shared.common import open_table
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import DataError
 from thinveil.report.text.remarks import listed
@@ -73,7 +73,7 @@ def test_what_duckdb_cannot_read_to_its_end_has_no_log() -> None:
     content = bytearray(Path("a.parquet").read_bytes())
     content[4:400] = bytes(396)  # a damaged page under a sound footer
     Path("a.parquet").write_bytes(content)
-    with pytest.raises(DataError, match=r"see that all files are whole") as damaged:
+    with pytest.raises(DataError, match=r"not a Parquet file, or a damaged one") as damaged:
         inside("a.parquet")
     assert "log" not in str(damaged.value)
     with closing(duckdb.connect("b.duckdb")) as base:

@@ -331,7 +331,7 @@ def test_results_say_versions_options_and_the_command(capsys):
 def test_passwords_are_not_part_of_a_result():
     code = run(["audit", "postgresql://ann:secret@127.0.0.1:1/x", "--json", "out.json"])
     assert code != 0
-    from thinveil.commands.common import command_line
+    from thinveil.commands.shared.common import command_line
 
     words = ("audit", "postgresql://ann:secret@host/x", "--known", "job=nurse")
     said = command_line(click.Context(click.Command("audit"), obj=words))

@@ -14,6 +14,7 @@ ROOT = Path(thinveil.__file__).parent
 ORDER = (
     "errors",
     "files",
+    "passwords",
     "language",
     "testing",
     "curator",

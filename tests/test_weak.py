@@ -116,7 +116,7 @@ def asked_by_posterior(mechanism, seed, n):
 
 
 @pytest.mark.parametrize(("seed", "n"), sweep([(1, 150), (2, 600)], 2))
-@pytest.mark.parametrize("thrift", [None, THRIFT], ids=["adaptive", "thrifty"])
+@pytest.mark.parametrize("thrift", sweep([None, THRIFT], 2), ids=["adaptive", "thrifty"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_fewer_answers_than_posterior_where_there_is_structure(mechanism, thrift, seed, n):
     data = with_structure(np.random.default_rng(seed), n)

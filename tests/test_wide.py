@@ -75,6 +75,7 @@ def test_of_many_attributes_those_that_tell_most_are_contexts():
     assert (mixer.predict(rest).argmax(axis=1) == cells[rest]).mean() > 0.9
 
 
+@pytest.mark.nightly
 def test_many_columns_ask_about_as_much_a_column_as_few():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 10, (30, 110))
@@ -86,6 +87,7 @@ def test_many_columns_ask_about_as_much_a_column_as_few():
     assert asked[110] <= 1.05 * asked[60]
 
 
+@pytest.mark.nightly
 def test_every_shape_of_claim_takes_more_columns_than_are_weighed():
     rng = np.random.default_rng(2)
     table = table_of(rng.integers(0, 3, (12, 80)))

@@ -20,7 +20,8 @@ from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Schema
 from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.facts import facts_from_plain, facts_to_plain
-from thinveil.language.wire.json import Asked, Limits, Reply, content_digest
+from thinveil.language.wire.json import Asked, Reply, content_digest
+from thinveil.language.wire.limits import Limits
 from worlds import as_a, attributes, boxes_of, examples, schemas
 
 pa = pytest.importorskip("pyarrow")
@@ -183,7 +184,15 @@ def written(**changes):
         (b"", ""),
         (b"\xff\xfe", ""),
         (b"[" * 100_000, ""),
-        (b'{"key": ' * 50_000, ""),
+        (b'{"key": ' * 50_000, "key"),
+        (b'{"key": ' * 5_000, ""),
+        (b'{"key": "a", "key": "b"}', ""),
+        (written() + b"x", ""),
+        (written()[:-1], ""),
+        (written().decode().encode("utf-16"), ""),
+        (b'{"key": "k" "repeats": 1}', ""),
+        (b'{"key": "k", 3: 1}', ""),
+        (b'{"key": "k",}', ""),
         (b"1" * 5_000, ""),
         (b"NaN", ""),
         (b"[]", ""),
@@ -212,6 +221,10 @@ def written(**changes):
         (written(questions=[]), "questions"),
         (written(questions={}), "questions"),
         (written(questions=[7]), "questions[0]"),
+        (written(questions=[QUESTION])[:-2] + b",]}", "questions[1]"),
+        (written(questions=[QUESTION])[:-2] + b" 5]}", ""),
+        (written().replace(b'"more_than"', b'"more_than": 1, "more_than"'), "questions[0]"),
+        (written().replace(b'"age"', b'"age": [1, 2], "age"'), "questions[0].boxes[0]"),
         (written(questions=[QUESTION, {**QUESTION, "mor_than": 5}]), "questions[1]"),
         (written(questions=[{"more_than": 1}]), "questions[0].boxes"),
         (written(questions=[{**QUESTION, "boxes": []}]), "questions[0].boxes"),

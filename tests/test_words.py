@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import thinveil
-from thinveil.commands.common import _meant
-from thinveil.commands.grouped import HEADINGS, heading_of
 from thinveil.commands.main import _COMMANDS, _loaded, run
+from thinveil.commands.shared.common import _meant
+from thinveil.commands.shared.grouped import HEADINGS, heading_of
 from thinveil.curator.tables.doubting import doubts
 from thinveil.curator.tables.reading import NO_REMARKS
 from thinveil.language.claims import MECHANISMS, claim_named
@@ -150,7 +150,7 @@ def test_many_options_stand_under_headings(name: str, capsys):
         return
     assert headings == [each for each in HEADINGS if each in headings]
     homeless = [each for each in options if not heading_of(each)]
-    assert not homeless, f"commands/grouped.py has no heading for {homeless}"
+    assert not homeless, f"commands/shared/grouped.py has no heading for {homeless}"
     assert len(headings) >= 4
 
 

@@ -7,9 +7,11 @@
     python tools/package.py --output dist             # keep what was built
     python tools/package.py --tag v0.2.0              # only if this is that release
 
-A trial installs the wheel with its extra `test` in a new environment, with the newest versions of
-everything or with the lowest that pyproject.toml allows, and runs a quick part of the tests that
-the sdist brings. The sources of the sdist are put away before: what is tested is the wheel.
+The wheel's bill of materials is held to its schema and to what the wheel has (`materials.py`). A
+trial installs the wheel in a new environment, with the newest versions of everything or with the
+lowest that pyproject.toml allows, and nothing may come along that the bill does not lead to. Then
+it adds the extra `test` and runs a quick part of the tests that the sdist brings. The sources of
+the sdist are put away before: what is tested is the wheel.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ import time
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
+
+from materials import bill_of, check_environment, compare, installed
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = (
     "attacks", "claims", "cli", "counts", "curator", "dataset", "frozen", "guard", "intervals",
-    "last_bit", "laws", "ledger", "mechanisms", "package", "project", "reading", "transcript",
-    "verdicts", "wall",
+    "last_bit", "laws", "ledger", "materials", "mechanisms", "package", "project", "reading",
+    "transcript", "verdicts", "wall",
 )  # fmt: skip
 """Modules of tests that a trial runs: each part of an audit once."""
 
@@ -79,14 +84,7 @@ def released(wheel: Path, tag: str) -> None:
         raise SystemExit(f"the tag {tag} does not release version {version}")
 
 
-def compare(what: str, there: set[str], wanted: set[str]) -> None:
-    """Stop where two sets of files differ."""
-    for text, names in (("lacks", wanted - there), ("should not have", there - wanted)):
-        if names:
-            raise SystemExit(f"{what} {text} {', '.join(sorted(names))}")
-
-
-def trial(sdist: Path, wheel: Path, versions: str, work: Path) -> None:
+def trial(sdist: Path, wheel: Path, bill: dict[str, Any], versions: str, work: Path) -> None:
     """Run a quick part of the sdist's tests on the wheel, in a new environment."""
     began = time.monotonic()
     with tarfile.open(sdist) as archive:
@@ -95,13 +93,17 @@ def trial(sdist: Path, wheel: Path, versions: str, work: Path) -> None:
     shutil.rmtree(tests / "src")
     venv.create(work / "venv", with_pip=True)
     python = work / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    install: list[str | Path] = [python, "-m", "pip", "install", "--quiet", f"{wheel}[test]"]
+    before = installed(python)
+    install: list[str | Path] = [python, "-m", "pip", "install", "--quiet"]
     if versions == "lowest":
         lowest = work / "lowest.txt"
         text = subprocess.check_output([sys.executable, tests / "tools" / "lowest.py"], text=True)
         lowest.write_text(text)
         install += ["--constraint", lowest]
-    call(*install)
+    call(*install, wheel)
+    there = installed(python)
+    check_environment(bill, {name: there[name] for name in there if name not in before})
+    call(*install, f"{wheel}[test]")
     call(python, "-m", "pip", "check")
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     where = "import thinveil; from pathlib import Path; print(Path(thinveil.__file__).resolve())"
@@ -130,11 +132,12 @@ def main() -> None:
         work = Path(folder)
         sdist, wheel = build((chosen.output or work / "dist").resolve())
         contents(sdist, wheel)
+        bill = bill_of(wheel)
         if chosen.tag:
             released(wheel, chosen.tag)
         for versions in chosen.trials:
             (work / versions).mkdir()
-            trial(sdist, wheel, versions, work / versions)
+            trial(sdist, wheel, bill, versions, work / versions)
 
 
 if __name__ == "__main__":

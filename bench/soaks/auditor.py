@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,8 @@ def killed_auditor(
                     outcome.broken.append(f"{name}: exit {process.returncode}: {said[1][-300:]}")
                 break
             outcome.kills += 1
+            if outcome.kills % 50 == 0:
+                print(f"{outcome.kills} kills", file=sys.stderr, flush=True)
             if transcript.exists() and rng.integers(4) == 0:
                 _damage(transcript, rng)
                 outcome.damaged += 1
@@ -97,7 +100,7 @@ def _words(folder: Path, name: str, transcript: Path, audit: list[str]) -> list[
         leftover.unlink(missing_ok=True)  # killed while it wrote its results
     ends = ["--json", str(folder / f"{name}.json"), "--output", str(folder / f"{name}.csv")]
     if transcript.exists() and b"\n" in transcript.read_bytes()[:100_000]:
-        return ["audit", "--resume", str(transcript), *ends]
+        return ["audit", audit[0], "--resume", str(transcript), *ends]
     transcript.unlink(missing_ok=True)  # killed before its first line was whole: nothing was asked
     return ["audit", *audit, "--transcript", str(transcript), *ends]
 

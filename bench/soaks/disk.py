@@ -74,7 +74,7 @@ def full_under_ledger(folder: Path, table: Path) -> tuple[int, list[str]]:
             elif reply is None:
                 broken.append(f"batch {number} got status {status}")
             else:
-                client.kept[key] = batch, reply.values.tobytes()
+                client.keep(key, batch, reply)
             if before is not None and reply is None:
                 broken.append(f"batch {number} was refused although there was room")
         for key, batch in unanswered:
@@ -82,7 +82,7 @@ def full_under_ledger(folder: Path, table: Path) -> tuple[int, list[str]]:
             if reply is None or reply.again:
                 broken.append(f"{key}: status {status} where a first answer was due")
             else:
-                client.kept[key] = batch, reply.values.tobytes()
+                client.keep(key, batch, reply)
         stands = client.ledger()
         if Fraction(stands["exact"]["spent"]) != client.cost() or stands["batches"] != 60:
             broken.append("the ledger does not hold what was answered")

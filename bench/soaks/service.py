@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -22,6 +23,8 @@ from thinveil.language.wire.json import Asked, Reply
 SHARE = 0.001
 """The claimed loss of each answer."""
 _RETRY = 0.05
+MOST_KEPT = 500
+"""Batches that a client keeps to ask them again; an hour's worth would fill its memory."""
 
 
 @dataclass
@@ -57,6 +60,9 @@ class Client:
     kept: dict[str, tuple[QueryBatch, bytes]] = field(default_factory=dict)
     asked: int = 0
     refused: int = 0
+    answered: int = 0  # batches, each key once
+    answers: int = 0  # of these batches
+    rest: float = 0.0  # seconds between two requests
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -112,6 +118,8 @@ class Client:
         """Ask until told to stop; a batch without a reply is asked again under its key."""
         pending: tuple[str, QueryBatch] | None = None
         while not self.stop.is_set() or pending is not None:
+            if self.rest:
+                time.sleep(self.rest)
             if pending is None and self.kept and self.rng.integers(5) == 0:
                 key = list(self.kept)[int(self.rng.integers(len(self.kept)))]
                 batch, before = self.kept[key]
@@ -128,7 +136,7 @@ class Client:
                 pending = f"{self.analyst}-{self.number}-{self.asked}", self.new_batch(facts)
             status, reply = self.send(*pending)
             if reply is not None:
-                self.kept[pending[0]] = pending[1], reply.values.tobytes()
+                self.keep(*pending, reply)
                 pending = None
             elif status == 402:
                 self.refused += 1
@@ -141,10 +149,17 @@ class Client:
                 self.outcome.broken.append(f"{pending[0]}: status {status}")
                 pending = None
 
+    def keep(self, key: str, batch: QueryBatch, reply: Reply) -> None:
+        """Note what was answered; beyond some size a batch at random is forgotten."""
+        self.answered += 1
+        self.answers += batch.queries
+        if len(self.kept) >= MOST_KEPT:
+            del self.kept[list(self.kept)[int(self.rng.integers(MOST_KEPT))]]
+        self.kept[key] = batch, reply.values.tobytes()
+
     def cost(self) -> Fraction:
         """Return what the answered batches cost, each key once."""
-        answers = sum(batch.queries for batch, _ in self.kept.values())
-        return Fraction(answers, 1000)
+        return Fraction(self.answers, 1000)
 
 
 def killed_service(folder: Path, table: Path, seed: int, kills: int) -> Outcome:
@@ -162,7 +177,9 @@ def killed_service(folder: Path, table: Path, seed: int, kills: int) -> Outcome:
     for thread in threads:
         thread.start()
     try:
-        for _ in range(kills):
+        for number in range(kills):
+            if kills >= 100 and number % 50 == 0:
+                print(f"{number} kills", file=sys.stderr, flush=True)
             time.sleep(float(rng.uniform(0.0, 0.8)))
             served.kill()
             outcome.kills += 1
@@ -175,9 +192,9 @@ def killed_service(folder: Path, table: Path, seed: int, kills: int) -> Outcome:
             thread.join(120)
     if any(thread.is_alive() for thread in threads):
         outcome.broken.append("a client is still waiting for an answer")
-    _check(outcome, clients, "rich")
-    _check(outcome, [poor], "poor", cap=Fraction(3))
-    outcome.answered = sum(len(each.kept) for each in [*clients, poor])
+    held_to(outcome, clients, "rich")
+    held_to(outcome, [poor], "poor", cap=Fraction(3))
+    outcome.answered = sum(each.answered for each in [*clients, poor])
     for each in [*clients, poor]:
         each.close()
     if served.stop() != 0:
@@ -198,8 +215,8 @@ def racing_clients(folder: Path, table: Path, seed: int, clients: int, budget: s
             thread.start()
         for thread in threads:
             thread.join(300)
-        outcome.answered = sum(len(each.kept) for each in racers)
-        _check(outcome, racers, "one", cap=Fraction(budget))
+        outcome.answered = sum(each.answered for each in racers)
+        held_to(outcome, racers, "one", cap=Fraction(budget))
         largest = Fraction(19, 1000)  # the largest batch that a client asks
         left = Fraction(budget) - sum((each.cost() for each in racers), Fraction(0))
         if not 0 <= left < largest:
@@ -212,14 +229,14 @@ def racing_clients(folder: Path, table: Path, seed: int, clients: int, budget: s
     return outcome
 
 
-def _check(
+def held_to(
     outcome: Outcome, clients: list[Client], analyst: str, cap: Fraction | None = None
 ) -> None:
     """Hold the service's ledger to what its clients got: charged once for each key, no more."""
     stands = clients[0].ledger()
     spent = Fraction(stands["exact"]["spent"])
     got = sum((each.cost() for each in clients), Fraction(0))
-    batches = sum(len(each.kept) for each in clients)
+    batches = sum(each.answered for each in clients)
     if spent < got:
         outcome.broken.append(f"{analyst}: {float(spent)} spent, and {float(got)} was answered")
     if spent > got or stands["batches"] != batches:

@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure
-from bench.soaks import auditor, canary, disk, files, network, service
+from bench.soaks import auditor, canary, disk, files, load, network, service
+from bench.soaks.fuzzing import running
 from bench.soaks.processes import Served, finished
 from thinveil import people
 
-KILLS, QUICK_KILLS = 200, 5
-AUDITS_KILLED, QUICK_AUDITS_KILLED = 100, 4
-CLIENTS = 32
+KILLS, QUICK_KILLS = 1_000, 5
+AUDITS_KILLED, QUICK_AUDITS_KILLED = 1_000, 4
+CLIENTS = 64
+MINUTES, QUICK_MINUTES = 60.0, 0.5
 CASES, QUICK_CASES = 5_000, 100
 FILES, QUICK_FILES = 3_000, 100
+QUICK_FUZZED = 25
 
 
 def part(path: Path, quick: bool, what: str) -> list[Figure]:
@@ -56,6 +59,22 @@ def race(folder: Path, quick: bool) -> list[Figure]:
     said = f"{found.answered:,} batches answered, {found.statuses[402]:,} refused"
     bar = "never over the cap, within one batch of it"
     return [_figure(f"{CLIENTS} clients racing for one budget", said, bar, found.broken)]
+
+
+def memory(folder: Path, quick: bool) -> list[Figure]:
+    """Load the service for an hour and look at its memory."""
+    minutes = QUICK_MINUTES if quick else MINUTES
+    found = load.loaded(folder, table(folder, 2_000), 1, minutes)
+    said = (
+        f"{found.first / 2**20:.1f} MiB after {minutes / 12:g} minutes, {found.last / 2**20:.1f} "
+        f"after {minutes:g} ({found.ratio:.2f} times); {found.outcome.answered:,} batches "
+        f"answered, {found.rude:,} rude requests, statuses {found.statuses}"
+    )
+    broken = found.outcome.broken
+    if not quick and found.ratio > 1.2:
+        broken.append("more than 1.2 times")
+    bar = "at most 1.2 times; charged for what was answered"
+    return [_figure("memory of a service under load", said, bar, broken)]
 
 
 def killed_auditor(folder: Path, quick: bool) -> list[Figure]:
@@ -128,6 +147,17 @@ def damaged_files(folder: Path, quick: bool) -> list[Figure]:
     return [_figure("damaged CSV and Parquet files", said, "never a traceback", found.broken)]
 
 
+def fuzz(folder: Path, quick: bool) -> list[Figure]:
+    """Feed every reader with hostile content, each in processes of its own."""
+    figures = []
+    for reader, cases in running.CASES.items():
+        found = running.apart(reader, 1, QUICK_FUZZED if quick else cases)
+        refused = ", ".join(f"{name}: {times:,}" for name, times in found.refused.most_common())
+        said = f"{found.cases:,} cases, {found.read:,} read ({refused}); {found.peak >> 20} MiB"
+        figures.append(_figure(f"fuzz: {reader}", said, "read or a clear error", found.broken))
+    return figures
+
+
 def full_disk(folder: Path, quick: bool) -> list[Figure]:
     """Fill the disk under the transcript and under the ledger."""
     path = table(folder, 500)
@@ -170,10 +200,12 @@ def _figure(what: str, said: str, bar: str, broken: list[str]) -> Figure:
 PARTS: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "service": killed_service,
     "race": race,
+    "memory": memory,
     "auditor": killed_auditor,
     "network": bad_network,
     "openapi": openapi,
     "files": damaged_files,
+    "fuzz": fuzz,
     "disk": full_disk,
     "canary": canaries,
 }

@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from browser import chromium, page_of, until  # noqa: E402
-from labs import ended, go, number, serving  # noqa: E402
+from labs import address_of, ended, go, number, serving  # noqa: E402
 from thinveil.lab.app import app_of, new_key  # noqa: E402
 from thinveil.lab.tables import Tables  # noqa: E402
 
@@ -19,7 +19,7 @@ def main() -> None:
     key = new_key()
     with serving(app_of(key, Tables())) as url, chromium() as browser:
         with page_of(browser) as page:
-            page.goto(f"{url}/?key={key}")
+            page.goto(address_of(url, key))
             page.wait_for_selector("body[data-state=idle] tbody tr")
             go(page, speed="1000")
             until(page, lambda: number(page, "values") >= 150)
@@ -31,7 +31,7 @@ def main() -> None:
             ended(page)
             page.screenshot(path=IMAGES / "lab-honest.png")
         with page_of(browser, dark=True) as page:
-            page.goto(f"{url}/?key={key}")
+            page.goto(address_of(url, key))
             page.wait_for_selector("body[data-state=idle] tbody tr")
             go(page, k="3")
             ended(page)

@@ -1,6 +1,6 @@
 """The first thing that runs, of `thinveil` and of `python -m thinveil`."""
 
-from thinveil.commands import interruptions
+from thinveil.commands.shared import interruptions
 
 
 def main() -> None:

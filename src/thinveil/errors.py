@@ -47,10 +47,23 @@ IN_THE_FOLDER: Final = "in the folder of the repository"
 """Where thinveil is installed from, if it was not found by its name."""
 
 
+def printable(text: str) -> str:
+    r"""Write what cannot be printed as Python does, as `repr` would without its quotes.
+
+    >>> printable("it's \x1b]52")
+    "it's \\x1b]52"
+    """
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 class ThinveilError(Exception):
     """The root of all errors that thinveil raises on purpose."""
 
     exit_code = EXIT_ERROR
+
+    def __str__(self) -> str:
+        """Return the message; where Python prints it, a name in it sends nothing to a terminal."""
+        return printable(super().__str__())
 
 
 class UsageError(ThinveilError):

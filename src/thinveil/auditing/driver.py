@@ -8,8 +8,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from thinveil.attacker.channel import Looked
 from thinveil.attacker.checks.found import Checked, Evidence, evidence_of
 from thinveil.attacker.evidence.likelihood import ErrorBound
 from thinveil.attacker.terms import Attack
+from thinveil.auditing.holding import Hold
 from thinveil.auditing.schedule import Schedule
 from thinveil.auditing.targets import WROTE, Remembering, Restorable, Target, checked, ledger_of
 from thinveil.auditing.transcript import Transcript
@@ -166,6 +168,7 @@ def run(
         ThinveilError: Something is wrong that a later resume cannot mend. Interruptions, a
             reached cap, a target that dies and answers that contradict each other end the
             run early instead.
+        KeyboardInterrupt: Interrupted twice while the attack thought, which tells nothing then.
     """
     start = time.perf_counter()
     carrier = _Carrier(target, schedule, transcript, Ledger(cap))
@@ -176,15 +179,19 @@ def run(
     about = About()
     refused: BudgetError | QueryError | None = None
     evidence: tuple[Evidence, ...] = ()
+    hold = Hold()
     try:
-        with _rare_collections() as each_round:
+        with _rare_collections() as each_round, hold.taken():
             while True:
+                hold.begin()
                 try:
                     batch = attack.throw(refused) if refused else _sent(attack, answers)
                 except StopIteration as stop:
                     found: _T = stop.value
+                    about = replace(about, so_far=partial(_same, found))
                     break
                 about, refused = batch.about, None
+                hold.end()
                 try:
                     answers = carrier.carry(batch)
                 except (BudgetError, QueryError) as spent:
@@ -195,6 +202,8 @@ def run(
                 observer(meter, about)
                 each_round()
     except tuple(_ENDINGS) as early:
+        if hold.forced:  # in the middle of a thought
+            raise
         cold = meter.rounds + meter.check_rounds == 0 and not isinstance(early, BudgetSpent)
         if isinstance(early, BudgetError) and cold:
             raise
@@ -218,6 +227,10 @@ _ENDINGS: Final[dict[type[BaseException], Ending]] = {
     EvidenceError: "broken",
 }
 """What ends a run early, and how that is called; of two that fit, the first counts."""
+
+
+def _same(found: _T) -> _T:
+    return found
 
 
 def _sent(attack: Attack[_T], answers: Answers | None) -> QueryBatch:

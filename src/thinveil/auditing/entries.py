@@ -24,6 +24,8 @@ ON_PEOPLE: Final = ("attribute", "count", "membership", "uniqueness")
 """The attacks that begin with something known."""
 USUAL_CANARIES: Final = 10**12
 """From how many values a planted one is drawn, unless told otherwise."""
+MOST_TRIED: Final = 10**9
+"""The most trials or canaries: each is a run of its own, so no machine ends more of them."""
 
 Texts = Mapping[str, str]
 Kind = Literal["text", "number", "whole", "flag", "names", "numbers", "pairs", "people"]
@@ -105,10 +107,36 @@ def check_attack(options: Any, table: Mapping[str, Entry]) -> None:
         raise UsageError("--column: a column is given twice")
 
 
-def check_canaries(canaries: object, values: object) -> None:
-    """Refuse canaries that show nothing."""
-    if type(canaries) is not int or canaries < 0:
-        raise UsageError("--canaries must be a whole number of at least 0")
+def check_kind(name: str, kind: Kind, value: object, usual: object) -> None:
+    """Refuse what a file says of an option where it is of another kind.
+
+    Raises:
+        UsageError: It is.
+    """
+    parts = value if isinstance(value, list | tuple) else None
+    if kind == "people":
+        fits = parts is not None and all(map(_is_texts, parts))
+    elif kind in ("names", "numbers"):
+        fits = parts is not None and all(isinstance(each, str) for each in parts)
+    elif kind == "pairs":
+        fits = _is_texts(value)
+    else:
+        fits = type(value) is {"whole": int, "flag": bool}.get(kind, str)
+    if not fits and not (value is None and usual is None):
+        raise UsageError(f"the option {name} is not of the kind that it should be")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+
+
+def check_tried(trials: object, canaries: object, values: object) -> None:
+    """Refuse trials and canaries that show nothing, or never end."""
+    if type(trials) is not int or trials == 1 or not 0 <= trials <= MOST_TRIED:
+        worlds = f"0, or from 2, for two worlds, to {MOST_TRIED:,}"
+        raise UsageError(f"--trials must be a whole number: {worlds}")
+    if type(canaries) is not int or not 0 <= canaries <= MOST_TRIED:
+        raise UsageError(f"--canaries must be a whole number from 0 to {MOST_TRIED:,}")
     if type(values) is not int or not 2 <= values <= 2**53:
         raise UsageError("--canary-values must be a whole number from 2 to 2^53")
 

@@ -28,7 +28,8 @@ from thinveil.auditing.entries import (
     Entry,
     box_of,
     check_attack,
-    check_canaries,
+    check_kind,
+    check_tried,
     codes_of,
     confidence_of,
     number,
@@ -214,9 +215,7 @@ class Options:
             raise UsageError(f"--checks is one of {', '.join(CHECKS)}")
         if self.channel not in (None, *CHANNELS):
             raise UsageError(f"--channel is one of {', '.join(CHANNELS)}")
-        if type(self.trials) is not int or self.trials < 0 or self.trials == 1:
-            raise UsageError("--trials must be a whole number: 0, or at least 2 for two worlds")
-        check_canaries(self.canaries, self.canary_values)
+        check_tried(self.trials, self.canaries, self.canary_values)
         check_attack(self, TABLE)
 
     @staticmethod
@@ -224,6 +223,7 @@ class Options:
         """Read options back from JSON."""
         values = {name: value for name, value in plain.items() if name in TABLE}
         for name, value in values.items():
+            check_kind(name, TABLE[name].kind, value, usual(name))
             if isinstance(value, list):
                 values[name] = tuple(value)
         return Options(**values)

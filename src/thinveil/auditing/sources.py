@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from thinveil.auditing.network.origins import TOKEN, origin_and_path
 from thinveil.auditing.targets import Target
-from thinveil.curator.database.addresses import shown
 from thinveil.curator.database.engines import BY_SCHEME
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import load, load_as, reading_of
@@ -20,13 +20,11 @@ from thinveil.curator.tables.reading import Beside, Reading
 from thinveil.errors import UsageError
 from thinveil.language.plugins import target_maker, target_names
 from thinveil.language.schema import Schema
+from thinveil.passwords import missing, shown
 
 Kind = Literal["people", "file", "database", "service", "plugin"]
 ENGINES: Final = ("auto", "memory", "duckdb")
 """What counts the records of a file."""
-
-TOKEN: Final = "THINVEIL_TOKEN"
-"""The environment variable with an analyst's token."""
 
 _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://", re.IGNORECASE)
@@ -73,6 +71,22 @@ def kind_of(source: str | None, engine: str = "auto") -> Kind:
     return "file"
 
 
+def elsewhere(source: str | None, engine: str = "auto") -> str:
+    """Return an address, as it is shown, that sees a token or a password; empty for tables at hand.
+
+    >>> elsewhere("HTTP://127.0.0.1:8321/"), elsewhere("people.csv"), elsewhere("sqlite://x.db")
+    ('http://127.0.0.1:8321', '', '')
+    """
+    kind = kind_of(source, engine)
+    if source is None or kind in ("people", "file"):
+        return ""
+    if kind == "service":
+        return "".join(map(str, origin_and_path(source)))
+    scheme = _DATABASE.match(source)
+    here = kind == "database" and (scheme is None or BY_SCHEME[scheme[1].lower()].here)
+    return "" if here else shown(source)
+
+
 def _too_large(path: Path, engine: str) -> bool:
     """Tell whether a file would take more than half of the machine's memory."""
     if engine == "memory" or not path.is_file():
@@ -94,6 +108,7 @@ def opened(
     table: str | None = None,
     engine: str = "auto",
     patience: float | None = None,
+    tell: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Held | Target:
     """Open a table or a target.
@@ -104,6 +119,7 @@ def opened(
         table: The name of a table in a database.
         engine: Whether a file is read into memory or counted by DuckDB where it lies.
         patience: For how many seconds a service that fails is tried again.
+        tell: What to do with a warning before a token is sent; a Python warning, unless given.
         **how: How it is read, the fields of `Reading`.
     """
     if isinstance(source, os.PathLike):
@@ -111,7 +127,8 @@ def opened(
     named = source is None or isinstance(source, str)
     kind = kind_of(source, engine) if named else None
     if named:
-        what = "the embedded people" if source is None else shown(source)
+        hide = missing if kind == "file" else shown
+        what = "the embedded people" if source is None else hide(source)
         _log.info("opening %s (%s)", what, kind)
     if table is not None and kind != "database":
         raise UsageError("--table: only a database has tables by name")
@@ -127,8 +144,8 @@ def opened(
     if kind == "service":
         from thinveil.auditing.http import PATIENCE, HttpTarget
 
-        token = os.environ.get(TOKEN, "")
-        return HttpTarget(source, token, patience=PATIENCE if patience is None else patience)
+        wait = PATIENCE if patience is None else patience
+        return HttpTarget(source, os.environ.get(TOKEN, ""), patience=wait, tell=tell)
     if kind == "plugin":
         name, _, address = str(source).partition(":")
         target: Target = target_maker(name)(address, schema=schema)

@@ -31,7 +31,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from thinveil.errors import TranscriptError
-from thinveil.files import create_private, private_opener
+from thinveil.files import create_private, held_alone, reopened
 from thinveil.language.queries import Floats
 from thinveil.language.wire.packing import DOUBLES, packed, unpacked
 
@@ -46,6 +46,7 @@ _ANSWERED: Final = b"A"
 _SYNC_SECONDS: Final = 2.0
 _IN_MEMORY: Final = 64 * 2**20  # bytes of a transcript without a name, before it moves to a disk
 _CHUNK: Final = 2**20
+_HEADER: Final = 2**26  # the most bytes of a header, 64 MiB: half a million people may be known
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,14 @@ class Transcript:
         self.header = header
         self.path = path
         self.notice = ""
+        self._rest: Path | None = None
         self._kept: IO[bytes] = io.BytesIO()
         self._file: int | None = None
         self._synced = time.monotonic()
         self._recorded: list[tuple[bytes, int, int]] = []
         self._unanswered: tuple[int, bytes] | None = None
         self._resumed: int | None = None
+        self._seen: os.stat_result | None = None
         self._new = path is not None
         self.empty = True
         self._hash = hashlib.sha256()
@@ -131,6 +134,7 @@ class Transcript:
         transcript.path = path
         try:
             with path.open("rb") as file:
+                transcript._seen = os.fstat(file.fileno())
                 whole = file.seek(0, os.SEEK_END)
                 end = transcript._parse(file, start, whole)
         except OSError as error:
@@ -139,9 +143,10 @@ class Transcript:
         transcript.empty = not transcript._recorded
         _log.info("%s holds %d answered batches", path, len(transcript._recorded))
         if end < whole:
+            transcript._rest = _damaged(path)
             transcript.notice = (
                 f"the end of {path} was damaged: it is cut back to the last whole batch, number "
-                f"{len(transcript._recorded)}, and the rest is kept in {_damaged(path)}"
+                f"{len(transcript._recorded)}, and the rest is kept in {transcript._rest}"
             )
         return transcript
 
@@ -149,16 +154,17 @@ class Transcript:
         """Get ready to write behind the last whole frame; keep a damaged tail elsewhere."""
         assert self.path is not None
         assert self._resumed is not None
+        assert self._seen is not None
         end, self._resumed = self._resumed, None
         try:
-            if self.notice:
+            if self._rest is not None:
                 with (
                     self.path.open("rb") as file,
-                    open(_damaged(self.path), "ab", opener=private_opener) as rest,
+                    open(create_private(self._rest), "wb") as rest,
                 ):
                     file.seek(end)
                     shutil.copyfileobj(file, rest)
-            self._file = os.open(self.path, os.O_WRONLY)
+            self._file = reopened(self.path, self._seen)
             _lock(self._file, self.path)
             os.ftruncate(self._file, end)
             os.lseek(self._file, 0, os.SEEK_END)
@@ -206,6 +212,11 @@ class Transcript:
                 values = unpacked(file.read(size), tag)
         except OSError as error:
             raise _unreadable(self.path, error) from None
+        except ValueError:
+            raise TranscriptError(
+                f"{self.path}: what is recorded of batch {number} are no answers: somebody else "
+                "wrote it, or another version of thinveil"
+            ) from None
         self._heard(digest, values)
         return values
 
@@ -312,7 +323,7 @@ def _read(path: Path) -> tuple[Header, int]:
     """Return a transcript's header, and where its frames start."""
     try:
         with path.open("rb") as file:
-            line = file.readline()
+            line = file.readline(_HEADER)
     except OSError as error:
         raise _unreadable(path, error) from None
     try:
@@ -320,7 +331,9 @@ def _read(path: Path) -> tuple[Header, int]:
         if fields["format"] not in (FORMAT, _FIRST_FORMAT) or not line.endswith(b"\n"):
             raise ValueError
         header = Header(fields["fingerprint"], fields["options"], fields["run"], fields["format"])
-    except (ValueError, KeyError, TypeError):
+        if not isinstance(header.options, dict) or not isinstance(header.run, str):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise TranscriptError(f"{path} is not a transcript that this version reads") from None
     return header, len(line)
 
@@ -336,7 +349,9 @@ def _exists(path: Path) -> TranscriptError:
 
 
 def _damaged(path: Path) -> Path:
-    return path.with_name(path.name + ".damaged")
+    """Return a name that nothing has, for what is cut off."""
+    name = path.with_name(path.name + ".damaged")
+    return name.with_name(f"{name.name}-{secrets.token_hex(4)}") if os.path.lexists(name) else name
 
 
 def _differs(number: int) -> TranscriptError:
@@ -347,12 +362,6 @@ def _differs(number: int) -> TranscriptError:
 
 
 def _lock(file: int, path: Path) -> None:
-    """Keep a second run from writing to the same transcript, where the system can."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise TranscriptError(f"{path} is in use by another run") from None
+    """Keep a second run from writing to the same transcript."""
+    if not held_alone(file):
+        raise TranscriptError(f"{path} is in use by another run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,21 +12,20 @@ from typing import Any
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.text import Text
 
 from thinveil.attacker.strategies import USUAL
 from thinveil.auditing.options import TABLE, Options, flag_of
 from thinveil.auditing.settings import own_settings
-from thinveil.auditing.sources import reading, truth_of
+from thinveil.auditing.sources import elsewhere, reading, truth_of
 from thinveil.auditing.targets import Target
-from thinveil.auditing.transcript import Transcript
-from thinveil.commands.common import (
+from thinveil.commands.shared.common import (
     check_outputs,
     command_line,
     consoles,
     json_option,
     note,
     open_table,
+    overwrite_option,
     pairs,
     place_options,
     reading_options,
@@ -33,20 +33,28 @@ from thinveil.commands.common import (
     schema_option,
     settings,
     write_json,
+    write_result,
 )
-from thinveil.commands.grouped import Command
-from thinveil.commands.outputs import busy
-from thinveil.curator.database.addresses import shown
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import (
+    NEVER,
+    busy,
+    deferring,
+    overwriting,
+    safe_csv_option,
+)
+from thinveil.commands.shared.resuming import recorded_origin
 from thinveil.curator.tables.coding import plainly
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import read_columns
 from thinveil.curator.tables.reading import READING, Beside
-from thinveil.errors import EXIT_EARLY, TranscriptError, UsageError, to_install
-from thinveil.files import write_file
+from thinveil.errors import EXIT_EARLY, UsageError, to_install
 from thinveil.language.compiling import refusal
 from thinveil.language.schema import Grid, Schema
 from thinveil.language.texts import NUMBER
+from thinveil.passwords import shown
 from thinveil.report.text.progress import progress
+from thinveil.report.text.screen import Text
 from thinveil.report.text.table import write_table
 from thinveil.report.text.terminal import show_verdict
 from thinveil.verdicts.audit import audit, how_to_go_on
@@ -65,7 +73,7 @@ _PLAIN = (
 )
 _BESIDE_RESUME = {
     "source", "resume", "json_file", "output", "force", "truth", "patience", "report",
-    "show_records", "comparison",
+    "show_records", "comparison", "safe_csv",
 }  # fmt: skip
 _ITS_OWN = (
     *(name for name, entry in TABLE.items() if entry.curators), "inside", "engine", "only", "drop",
@@ -104,10 +112,12 @@ _ITS_OWN = (
     "--patience",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="How long a service that fails is tried again. [120]",
+    help="How long a service that fails or dawdles is waited for. [120]",
 )
 @reading_options
 @json_option
+@safe_csv_option
+@overwrite_option
 @click.pass_context
 def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     """Attack SOURCE through a mechanism, and say what was learned.
@@ -135,7 +145,11 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     inputs = [source, given["schema"], given["people_file"], given["resume"], truth_file]
     report = given["report"]
     check_outputs(
-        inputs, transcript=given["transcript"], output=output, json=json_file, report=report
+        inputs,
+        transcript=(given["transcript"], NEVER),
+        output=(output, ""),
+        json=(json_file, "run"),
+        report=(report, "report"),
     )
     if output and not given["resume"] and given["attack"] != "dataset":
         raise UsageError("--output: only the attack on the data set reconstructs a table")
@@ -144,7 +158,7 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
         if given["resume"]:
             own = filter(lambda name: name not in _BESIDE_RESUME, ctx.params)
             _refuse(ctx, own, "a resumed run brings its own options")
-            origin = _recorded_origin(Path(given["resume"]), source)
+            origin = recorded_origin(Path(given["resume"]), source)
             held = _open(stack, {**origin, "patience": given["patience"]}, notices, console)
             how: dict[str, Any] = {"resume": Path(given["resume"]), "force": given["force"]}
         else:
@@ -180,23 +194,23 @@ def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
             code = EXIT_EARLY
             notices.print(Text("The comparison was interrupted: the report has what was done."))
     if output and verdict.run.found is not None:
-        write_table(verdict, output)
+        with deferring():
+            write_table(verdict, output, safe=given["safe_csv"], overwrite=overwriting())
     result = verdict.record(compared, drawn, records)
-    write_json(json_file, result.to_plain(), private=True)
+    write_json(json_file, result.to_plain(), "run")
     show_verdict(console, verdict)
-    if report:
-        _write_report(report, result, given["show_records"])
+    if report and _write_report(report, result, given["show_records"]):
         notices.print(Text(f"The report is in {report}; it opens in any browser."))
-    _say_how_it_ended(verdict, notices)
+    _say_how_it_ended(verdict, notices, elsewhere(origin.get("table")))
     return code
 
 
-def _write_report(path: str, result: Record, show_records: bool) -> None:
-    """Write the report; it takes the place of nothing until it is whole."""
+def _write_report(path: str, result: Record, show_records: bool) -> bool:
+    """Write the report; tell whether it is there."""
     from thinveil.report.html import page
 
     whole = page(result, show_records=show_records)
-    write_file(path, whole, f"--report {path}", private=show_records)
+    return write_result("report", path, whole, "report")
 
 
 def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,17 +218,10 @@ def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "table": None if source is None else shown(_lasting(source) or ""),
         "schema": _lasting(given["schema"]),
-        **{name: given[name] for name in ("inside", "engine")},
+        "inside": None if given["inside"] is None else shown(given["inside"]),
+        "engine": given["engine"],
         **reading({**given, "steps": dict(map(_step, given["precision"]))}),
     }
-
-
-def _recorded_origin(path: Path, source: str | None) -> dict[str, Any]:
-    """Return where a transcript was recorded, or where the user says that it is now."""
-    origin = Transcript.read_header(path).options.get("origin")
-    if not isinstance(origin, Mapping):
-        raise TranscriptError(f"{path} does not say which table it was recorded on")
-    return {**origin} if source is None else {**origin, "table": source}
 
 
 def _open(stack: ExitStack, origin: Mapping[str, Any], *consoles: Console) -> Held | Target:
@@ -231,7 +238,7 @@ def _notes(held: Held | Target, strategy: str, options: Options | None) -> Itera
         yield f"{why}, {_PLAIN}: {to_install('fast')}"
     if strategy != USUAL and not isinstance(held, Dataset):
         yield _FEW_ROUNDS
-    if warning := getattr(held, "warning", ""):
+    if warning := getattr(held, "warning", ""):  # of a plug-in's target
         yield warning
     if options is not None:
         claim = held.facts.claim if isinstance(held, Target) else options.claim()
@@ -272,6 +279,12 @@ def _trials(given: Mapping[str, Any], known: bool, truth: Dataset | None) -> int
     return USUAL_TRIALS if alone or (given["report"] and truth is not None) else 0
 
 
+def _words(text: str) -> tuple[str, ...]:
+    """Split A,B,.. as CSV; a line break ends a name, too."""
+    rows = csv.reader(io.StringIO(text, newline=""))
+    return tuple(word for row in rows for word in row) or ("",)
+
+
 def _options(
     held: Held | Target, given: Mapping[str, Any], truth: Dataset | None, notices: Console
 ) -> Options:
@@ -289,7 +302,7 @@ def _options(
                 told[name] = _as_written(flag_of(name), told[name], schema, given, notices)
         elif value is not None:
             listed = entry.kind in ("names", "numbers") and isinstance(value, str)
-            told[name] = (tuple(next(csv.reader([value]))) or ("",)) if listed else value
+            told[name] = _words(value) if listed else value
         if entry.kind == "names":
             refuse_left_out(flag_of(name), told.get(name, ()), names, given)
     known: tuple[Mapping[str, str], ...] = ()
@@ -351,7 +364,7 @@ def _people(
     return tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
+def _say_how_it_ended(verdict: Verdict, notices: Console, address: str) -> None:
     ended, kept = verdict.run.ending, verdict.transcript
     if ended in ("broken", "complete", "undecided"):
         if kept and (verdict.network is not None or ended == "broken"):
@@ -360,4 +373,4 @@ def _say_how_it_ended(verdict: Verdict, notices: Console) -> None:
     if ended == "target":
         notices.print(Text(f"Error: {verdict.run.reason}", style="red"))
     if kept and ended != "cap" and verdict.run.resumable:
-        notices.print(Text(how_to_go_on(kept)))
+        notices.print(Text(how_to_go_on(kept, address)))

@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import click
-from rich.text import Text
 
+from thinveil.auditing.entries import MOST_TRIED
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.schedule import DEFAULT
-from thinveil.commands.common import (
+from thinveil.commands.shared.common import (
     check_outputs,
     command_line,
     consoles,
@@ -18,6 +18,7 @@ from thinveil.commands.common import (
     known_mechanism,
     load_table,
     note,
+    overwrite_option,
     reading_options,
     refuse_left_out,
     schema_option,
@@ -25,14 +26,17 @@ from thinveil.commands.common import (
     settings,
     write_json,
 )
-from thinveil.commands.grouped import Command
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import deferring, overwriting
 from thinveil.errors import EXIT_EARLY
 from thinveil.language.texts import many
 from thinveil.report.charts.files import check_figure, save_pictures
 from thinveil.report.charts.mechanisms import compared as mechanisms_compared
+from thinveil.report.charts.pictures import Picture
 from thinveil.report.charts.risk import against_answers, against_loss
 from thinveil.report.text.comparison import show_comparison, show_risk
 from thinveil.report.text.progress import progress
+from thinveil.report.text.screen import Text
 from thinveil.verdicts.comparing.compare import compare
 from thinveil.verdicts.comparing.risk import USUAL_RECORDS, risk, sampled
 from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_order
@@ -48,7 +52,7 @@ from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_or
 )
 @click.option(
     "--people",
-    type=click.IntRange(min=2),
+    type=click.IntRange(min=2, max=MOST_TRIED),
     default=USUAL_PEOPLE,
     show_default=True,
     help="How many people membership and attribute inference are tried on.",
@@ -80,6 +84,7 @@ from thinveil.verdicts.comparing.shared import USUAL_PEOPLE, Settings, all_in_or
 )
 @reading_options
 @json_option
+@overwrite_option
 @click.pass_context
 def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     """Try membership, attribute inference and full reconstruction on all mechanisms.
@@ -97,7 +102,8 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
     """
     json_file = given["json_file"]
     pictures = {"figure": given["figure"], "risk-figure": given["risk_figure"]}
-    check_outputs([table, given["schema"]], json=json_file, **pictures)
+    drawings = {name: (path, "picture") for name, path in pictures.items()}
+    check_outputs([table, given["schema"]], json=(json_file, "comparison"), **drawings)
     for name, path in pictures.items():
         check_figure(f"--{name}", path)
     console, notices = consoles(json_file)
@@ -138,13 +144,17 @@ def command(ctx: click.Context, /, table: str | None, **given: Any) -> int:
         risk=drawn,
         provenance=Provenance.now(command_line(ctx), None).to_plain(asdict(shared)),
     )
-    write_json(json_file, compared.to_plain())
+    write_json(json_file, compared.to_plain(), "comparison")
     if given["figure"] and any(each.tried for each in compared.lines):
-        save_pictures([mechanisms_compared(compared)], given["figure"], width=420)
+        _save([mechanisms_compared(compared)], given["figure"], 420)
     if given["risk_figure"] and drawn is not None:
-        curves = [against_loss(drawn), against_answers(drawn)]
-        save_pictures(curves, given["risk_figure"], width=560)
+        _save([against_loss(drawn), against_answers(drawn)], given["risk_figure"], 560)
     if drawn is not None:
         show_risk(console, drawn)
     show_comparison(console, compared)
     return EXIT_EARLY if drawn is not None and drawn.interrupted else compared.exit_code
+
+
+def _save(pictures: list[Picture], path: str, width: int) -> None:
+    with deferring():
+        save_pictures(pictures, path, width, overwrite=overwriting(), spare=True)

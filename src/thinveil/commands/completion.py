@@ -7,7 +7,8 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from thinveil.commands.grouped import Command
+from thinveil.commands.shared.grouped import Command
+from thinveil.report.text.streams import pour
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _VARIABLE: Final = "_THINVEIL_COMPLETE"
@@ -38,7 +39,7 @@ def command(shell: str) -> None:
 
     found = get_completion_class(shell)
     assert found is not None
-    click.echo(found(cli, {}, "thinveil", _VARIABLE).source())
+    pour(found(cli, {}, "thinveil", _VARIABLE).source() + "\n")
 
 
 class _Completed(click.types.StringParamType):

@@ -23,8 +23,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from thinveil import __version__
-from thinveil.commands.grouped import Command
-from thinveil.commands.outputs import check_outputs, json_option, write_json
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import (
+    check_outputs,
+    json_option,
+    overwrite_option,
+    write_json,
+)
 from thinveil.errors import (
     EXIT_ERROR,
     IN_THE_FOLDER,
@@ -33,6 +38,7 @@ from thinveil.errors import (
     from_folder,
     to_install,
 )
+from thinveil.report.text.streams import pour, say
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -105,6 +111,7 @@ class Extra:
 @click.argument("source", required=False)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[AUDIT OPTIONS]")
 @json_option
+@overwrite_option
 @click.pass_context
 def command(
     ctx: click.Context, source: str | None, options: tuple[str, ...], json_file: str | None
@@ -130,12 +137,12 @@ def command(
     """
     if source is not None:
         return _of_claim(ctx, source, options, json_file)
-    check_outputs([], json=json_file)
+    check_outputs([], json=(json_file, "health"))
     if sys.stderr.isatty():
-        click.echo("Importing what is installed, piece by piece ...", err=True)
+        say("Importing what is installed, piece by piece ...", err=True)
     parts, found = examine()
-    write_json(json_file, found)
-    click.echo(_said(parts, found), nl=False, err=json_file == "-")
+    write_json(json_file, found, "health")
+    pour(_said(parts, found), err=json_file == "-")
     return EXIT_ERROR if found["broken"] else 0
 
 

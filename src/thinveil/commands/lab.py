@@ -15,12 +15,15 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from thinveil.commands.common import consoles, load_table, reading_options, schema_option
-from thinveil.commands.grouped import Command
-from thinveil.commands.serving import listener_at, run_until_ended, server_of
+from thinveil.commands.shared.common import consoles, load_table, reading_options, schema_option
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.tables.reading import Reading
+from thinveil.errors import OutputError
 from thinveil.lab.app import app_of, check_extra, new_key
+from thinveil.lab.signpost import Signpost
 from thinveil.lab.tables import Table, Tables, cut
+from thinveil.report.text.streams import say
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8322
@@ -51,12 +54,14 @@ def command(table: str | None, **given: Any) -> int:
     port = given["port"]
     with closing(listener_at(HOST, port, f"--port {port}", "; 0 chooses one")) as listener:
         key = new_key()
-        address = f"http://{HOST}:{listener.getsockname()[1]}/?key={key}"
-        click.echo(f"The lab is open at\n  {address}\nCtrl-C ends it.")
-        if not given["no_browser"] and _has_display():
-            # a browser in the terminal would never come back
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        _serve(key, tables, listener)
+        address = f"http://{HOST}:{listener.getsockname()[1]}/#key={key}"
+        say("The lab is open at", f"  {address}", "Ctrl-C ends it.")
+        signpost = Signpost(address)
+        try:
+            wanted = not given["no_browser"] and _has_display()
+            _serve(key, tables, listener, signpost, wanted)
+        finally:
+            signpost.take_down()
     return 0
 
 
@@ -75,9 +80,29 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _serve(key: str, tables: Tables, listener: socket.socket) -> None:
-    """Serve until somebody ends it."""
+def _open_browser(signpost: Signpost) -> None:
+    """Open a browser, which gets the key by a private file and not by an argument."""
+    try:
+        page = signpost.put_up()
+    except OutputError as error:
+        why = f"no private file can be made for it ({error})"
+        say(f"No browser was opened, for {why}: open the address yourself", err=True)
+        return
+    # a browser in the terminal would never come back
+    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+
+
+def _serve(
+    key: str, tables: Tables, listener: socket.socket, signpost: Signpost, browser: bool
+) -> None:
+    """Serve until somebody ends it; perhaps open a browser first."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    app = app_of(key, tables, leaving=lambda: server.should_exit)
+    app = app_of(
+        key,
+        tables,
+        leaving=lambda: server.should_exit,
+        opened=lambda: _open_browser(signpost) if browser else None,
+        entered=signpost.take_down,
+    )
     server = server_of(app, timeout_graceful_shutdown=5)
     run_until_ended(server, listener)

@@ -13,9 +13,12 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem
 
-from thinveil.commands import interruptions
-from thinveil.commands.grouped import Context
+from thinveil.commands.shared import interruptions
+from thinveil.commands.shared.grouped import Context
 from thinveil.errors import EXIT_EARLY, EXIT_ERROR, EXIT_USAGE, ThinveilError
+from thinveil.language.texts import one_line
+from thinveil.passwords import redacted
+from thinveil.report.text.streams import guard, pour, say
 
 _COMMANDS: Final = {
     "audit": "Attack a table through a mechanism and say what was learned.",
@@ -23,6 +26,7 @@ _COMMANDS: Final = {
     "completion": "Print a script that lets a shell complete commands and options.",
     "doctor": "Say what is installed, what is missing and what is broken.",
     "lab": "Open a page on which a table is attacked before everybody's eyes.",
+    "ledger": "Check, back up or seal anew what a service keeps.",
     "people": "Write a table of made-up people as CSV, to try things out on.",
     "report": "Turn the result of an audit into a page to hand on.",
     "reproduce": "Run the paper's experiments and compare every figure.",
@@ -81,7 +85,7 @@ def _log(ctx: click.Context, param: click.Parameter, value: int) -> None:
     """Show logs as often as -v was said, before the command and after it together."""
     if not value or ctx.resilient_parsing:
         return
-    from thinveil.commands.logs import show
+    from thinveil.commands.shared.logs import show
 
     said = ctx.meta.get(VERBOSITY, 0)
     ctx.meta[VERBOSITY] = said + value
@@ -105,7 +109,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         from thinveil import __version__
 
-        click.echo(f"thinveil {__version__}")
+        say(f"thinveil {__version__}")
         ctx.exit()
 
 
@@ -146,12 +150,20 @@ def cli() -> None:
 cli.params.append(_verbose())
 
 
-def _say(message: str, error: BaseException) -> None:
+def _say(message: str, error: BaseException, arguments: Sequence[str]) -> None:
     """Print a message and what else is to be said about an error."""
     # click turns an interruption into its own Abort; the notes stay on the original
     said = [error, error.__cause__, error.__context__]
     notes = [note for each in said if each for note in getattr(each, "__notes__", ())]
-    click.echo("\n".join([message, *dict.fromkeys(notes)]), err=True)
+    say(*(redacted(each, arguments) for each in (message, *dict.fromkeys(notes))), err=True)
+
+
+def _show(wrong: click.ClickException, arguments: Sequence[str]) -> None:
+    """Print what click has to say; it repeats words of the command line."""
+    said = io.StringIO()
+    wrong.show(said)
+    fit = one_line(redacted(wrong.message, arguments))
+    pour(said.getvalue().replace(wrong.message, fit), err=True)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -165,24 +177,27 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as wrong:
-        wrong.show()
+        _show(wrong, arguments)
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt) as stop:
-        _say("Interrupted.", stop)
+        _say("Interrupted.", stop, arguments)
         return EXIT_EARLY
     except ThinveilError as error:
-        _say(f"Error: {error}", error)
+        _say(f"Error: {error}", error, arguments)
         return error.exit_code
+    except MemoryError:
+        say("Error: there is not enough memory for this: give less, or more memory", err=True)
+        return EXIT_ERROR
     except BrokenPipeError:
         return EXIT_ERROR  # whoever read our output went away
     except OSError as error:
-        click.echo(f"Error: cannot read or write: {error.strerror}", err=True)
+        say(f"Error: cannot read or write: {error.strerror}", err=True)
         return EXIT_ERROR
     except Exception as error:
         if os.environ.get("THINVEIL_DEBUG"):
             raise
         doctor = "; thinveil doctor looks at what is installed"
-        click.echo(
+        say(
             f"Error: something unexpected went wrong ({type(error).__name__}). This is a bug; "
             "THINVEIL_DEBUG=1 shows where, which may include confidential values"
             + (doctor if isinstance(error, ImportError) else ""),
@@ -193,9 +208,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Run the command line of this process."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a poor terminal must not lose a result
+    guard()
     code = run(sys.argv[1:])
     interruptions.at_once(code)  # all is said: what is left is to let go
     for stream in (sys.stdout, sys.stderr):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
-from shlex import quote
 from typing import Final
 
 import click
-from rich.text import Text
 
-from thinveil.commands.grouped import Command
-from thinveil.commands.outputs import check_outputs, consoles
-from thinveil.files import write_file
-from thinveil.language.texts import many
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import (
+    check_outputs,
+    consoles,
+    overwrite_option,
+    overwriting,
+    safe_csv_option,
+)
+from thinveil.files import csv_rows, write_file
+from thinveil.language.texts import many, quoted
+from thinveil.report.text.screen import Text
+from thinveil.report.text.streams import pour
 
 MOST: Final = 1_000_000
 """More people than that are nobody's first steps."""
@@ -26,7 +31,9 @@ MOST: Final = 1_000_000
 )
 @click.option("--seed", default=2024, help="The same seed makes up the same people. [2024]")
 @click.option("--output", metavar="FILE", help="Write the table there instead of printing it.")
-def command(records: int, seed: int, output: str | None) -> int:
+@safe_csv_option
+@overwrite_option
+def command(records: int, seed: int, output: str | None, safe_csv: bool) -> int:
     """Write a table of people who do not exist as CSV, to try everything on.
 
     They are the people that thinveil audit attacks where no table is given: age, postcode, job,
@@ -41,19 +48,19 @@ def command(records: int, seed: int, output: str | None) -> int:
 
     made = io.StringIO()
     data = people(records, seed)
-    csv.writer(made, lineterminator="\n").writerows([data.schema.names, *data.rows()])
+    csv_rows(made, [data.schema.names, *data.rows()], ending="\n", safe=safe_csv)
     text = made.getvalue()
     if output is None:
-        click.echo(text, nl=False)
+        pour(text)
         return 0
     people_made = many(records, "made-up person", "made-up people")
     if _holds(Path(output), text.encode()):
         said = f"{output} holds {people_made} already."
     else:
-        check_outputs([], output=output)
-        write_file(output, text, f"--output {output}")
+        check_outputs([], output=(output, ""))
+        write_file(output, text, f"--output {output}", overwrite=overwriting())
         said = f"Wrote {output}: {people_made}."
-    consoles(None)[1].print(Text(f"{said} Now: thinveil audit {quote(output)}"))
+    consoles(None)[1].print(Text(f"{said} Now: thinveil audit {quoted(output)}"))
     return 0
 
 

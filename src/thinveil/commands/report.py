@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.text import Text
 
-from thinveil.commands.common import check_outputs, consoles
-from thinveil.commands.grouped import Command
+from thinveil.commands.shared.common import (
+    check_outputs,
+    consoles,
+    overwrite_option,
+    write_result,
+)
+from thinveil.commands.shared.grouped import Command
 from thinveil.errors import RecordError, UsageError
-from thinveil.files import write_file
 from thinveil.report.html import page
-from thinveil.verdicts.record import read_comparison, read_run
+from thinveil.report.text.screen import Text
+from thinveil.verdicts.record import fitting, read_comparison, read_run
 
 
 @click.command("report", cls=Command)
@@ -28,6 +32,7 @@ from thinveil.verdicts.record import read_comparison, read_run
     help="Show recovered records and what was known of people; else all values are masked.",
 )
 @click.option("--output", metavar="FILE", help="Where the page goes. [RUN.html]")
+@overwrite_option
 def command(run: str, comparison: str | None, show_records: bool, output: str | None) -> int:
     """Turn RUN.json, which thinveil audit --json wrote, into a page to hand on.
 
@@ -43,7 +48,7 @@ def command(run: str, comparison: str | None, show_records: bool, output: str | 
       thinveil report run.json --comparison compare.json --output handout.html
     """
     target = output or str(Path(run).parent / f"{Path(run).stem or 'report'}.html")
-    check_outputs([run, comparison], output=target)
+    check_outputs([run, comparison], output=(target, "report"))
     found = read_run(run)
     beside = None
     if comparison is not None:
@@ -56,7 +61,8 @@ def command(run: str, comparison: str | None, show_records: bool, output: str | 
             f"--show-records: {run} holds no records. Run the audit again with --show-records "
             "and --json, where the true table is at hand"
         )
-    text = page(found, comparison=beside, show_records=show_records)
-    write_file(target, text, f"--output {target}", private=show_records)
-    consoles(None)[1].print(Text(f"The report is in {target}; it opens in any browser."))
+    with fitting(run if comparison is None else f"{run} or {comparison}"):
+        text = page(found, comparison=beside, show_records=show_records)
+    if write_result("output", target, text, "report"):
+        consoles(None)[1].print(Text(f"The report is in {target}; it opens in any browser."))
     return 0

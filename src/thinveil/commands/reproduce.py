@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from thinveil.auditing.provenance import Provenance
-from thinveil.commands.common import command_line
-from thinveil.commands.grouped import Command
-from thinveil.commands.outputs import check_outputs, consoles, json_option, note, write_json
+from thinveil.commands.shared.common import command_line
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import (
+    check_outputs,
+    consoles,
+    deferring,
+    json_option,
+    note,
+    overwrite_option,
+    overwriting,
+    write_json,
+)
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
 from thinveil.errors import EXIT_EARLY, MissingExtra, ThinveilError, UsageError
@@ -25,6 +34,7 @@ from thinveil.paper.rows import Row, counted
 from thinveil.report.charts import paper as figures
 from thinveil.report.text.progress import progress
 from thinveil.report.text.reproduced import show_rows
+from thinveil.report.text.screen import Text
 
 _WITHOUT_DATA = ("sensitivity", "detector")
 _NAMES = (*paper.EXPERIMENTS, *_WITHOUT_DATA, "all")
@@ -38,6 +48,7 @@ _NAMES = (*paper.EXPERIMENTS, *_WITHOUT_DATA, "all")
 @click.option("--figures", "folder", default="figures", help="Where figures go. [figures]")
 @click.option("--seed", default=0, help="The seed of the noise. [0]")
 @json_option
+@overwrite_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -60,9 +71,12 @@ def command(
       thinveil reproduce sensitivity
       thinveil reproduce detector --seed 1
     """
-    check_outputs([data], json=json_file)
-    console, notices = consoles(json_file)
     wanted = [*paper.EXPERIMENTS, *_WITHOUT_DATA] if experiment == "all" else [experiment]
+    check_outputs([data], json=(json_file, "reproduction"))
+    if Path(folder).exists():
+        for path in (path for name in wanted for path in figures.paths(name, Path(folder))):
+            check_outputs([data], figures=(path, "picture"))
+    console, notices = consoles(json_file)
     table = _bank(data, notices) if set(wanted) - set(_WITHOUT_DATA) else None
     rows: list[Row] = []
     saved: list[Path] = []
@@ -78,11 +92,13 @@ def command(
             console.print(Text(f"  {each}", style="dim"))
         rows += mine
         try:
-            saved += draw(Path(folder))
+            with deferring():
+                saved += draw(Path(folder))
         except MissingExtra as missing:
             notices.print(Text(f"No figure: {missing}", style="yellow"))
     made = Provenance.now(command_line(ctx), None).to_plain({"experiments": wanted, "seed": seed})
-    write_json(json_file, {"rows": [row.to_plain() for row in rows], "provenance": made})
+    measured = {"rows": [row.to_plain() for row in rows], "provenance": made}
+    write_json(json_file, measured, "reproduction")
     if saved:
         console.print(Text(f"Figures: {', '.join(str(path) for path in saved)}"))
     different = [row for row in rows if not row.agrees]
@@ -116,15 +132,16 @@ def _measured(
     """Run an experiment; return its rows, and how to draw its figures into a folder."""
     if name == "sensitivity":
         steps = paper.staircase(seed=seed)
-        return paper.sensitivity(seed), lambda folder: figures.sensitivity(steps, folder)
+        return paper.sensitivity(seed), partial(figures.sensitivity, steps, overwrite=overwriting())
     with progress(notices) as observer:
         if name == "detector":
             measured = simulation.measure(observer, seed)
-            return detector.rows(measured), lambda folder: figures.detector(measured, folder)
+            draw = partial(figures.detector, measured, overwrite=overwriting())
+            return detector.rows(measured), draw
         assert table is not None
         rows = paper.EXPERIMENTS[name](table, observer, seed)
     if name == "columns":
-        return rows, lambda folder: figures.single_attributes(rows, folder)
+        return rows, partial(figures.single_attributes, rows, overwrite=overwriting())
     return rows, lambda folder: []
 
 

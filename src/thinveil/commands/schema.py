@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from thinveil.auditing.sources import kind_of
-from thinveil.commands.common import (
+from thinveil.commands.shared.common import (
     check_outputs,
     consoles,
     json_option,
     note,
     open_table,
+    overwrite_option,
     place_options,
     reading_options,
     write_json,
 )
-from thinveil.commands.grouped import Command
-from thinveil.curator.database.addresses import shown
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import overwriting
 from thinveil.curator.database.table import DatabaseTable
 from thinveil.curator.tables.drafting import draft_of_database, drafted
 from thinveil.curator.tables.reading import Reading, listed
@@ -30,6 +29,10 @@ from thinveil.errors import UsageError
 from thinveil.files import write_file
 from thinveil.language.schema import Schema
 from thinveil.language.schema_file import write_schema
+from thinveil.language.texts import quoted
+from thinveil.passwords import shown
+from thinveil.report.text.screen import Text
+from thinveil.report.text.streams import pour
 
 _COMMENTS = (
     "Drafted from the table. It says what you assume everybody knows.",
@@ -67,7 +70,7 @@ def _said_again(given: Mapping[str, Any]) -> str:
             words.append(flag)
         else:
             words += [flag, listed(value) if isinstance(value, tuple) else str(value)]
-    return f" {shlex.join(words)}" if words else ""
+    return "".join(f" {quoted(word)}" for word in words)
 
 
 @click.command("schema", cls=Command)
@@ -76,6 +79,7 @@ def _said_again(given: Mapping[str, Any]) -> str:
 @place_options
 @reading_options
 @json_option
+@overwrite_option
 def command(table: str, output: str | None, json_file: str | None, **given: Any) -> None:
     """Draft a schema file for TABLE: names, kinds, steps, categories and roomy bounds.
 
@@ -86,19 +90,21 @@ def command(table: str, output: str | None, json_file: str | None, **given: Any)
       thinveil schema people.csv --output people.toml
       thinveil schema postgresql://localhost/census --table people
     """
-    check_outputs([table], output=output, json=json_file)
+    check_outputs([table], output=(output, "draft"), json=(json_file, "columns"))
     _, notices = consoles(json_file)
     schema = _draft({**given, "table": table}, notices)
     text = write_schema(schema, _COMMENTS)
     if output:
-        write_file(output, text, f"cannot write {output}")
-        again = f" --table {shlex.quote(given['inside'])}" if given["inside"] else ""
+        # a draft that was edited is the user's work: only the same one is written again
+        write_file(output, text, f"--output {output}", overwrite=overwriting())
+        again = f" --table {quoted(given['inside'])}" if given["inside"] else ""
         again += _said_again(given)
-        line = f"thinveil audit {shlex.quote(shown(table))} --schema {shlex.quote(output)}{again}"
+        line = f"thinveil audit {quoted(shown(table))} --schema {quoted(output)}{again}"
         notices.print(Text(f"Wrote {output}. Edit it, then: {line}"))
     elif json_file != "-":
-        click.echo(text, nl=False)
+        pour(text)
     write_json(
         json_file,
         [{"name": each.name, "kind": each.kind, "public": each.describe()} for each in schema],
+        "columns",
     )

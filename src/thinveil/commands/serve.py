@@ -16,12 +16,11 @@ from typing import Any, Final
 
 import click
 from rich.console import Console
-from rich.text import Text
 
-from thinveil.auditing.http import loopback
+from thinveil.auditing.network.origins import loopback
 from thinveil.auditing.options import Options
 from thinveil.auditing.targets import Target
-from thinveil.commands.common import (
+from thinveil.commands.shared.common import (
     consoles,
     names_between,
     open_table,
@@ -30,15 +29,19 @@ from thinveil.commands.common import (
     schema_option,
     settings,
 )
-from thinveil.commands.grouped import Command
-from thinveil.commands.serving import listener_at, run_until_ended, server_of
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.serving import listener_at, run_until_ended, server_of
 from thinveil.curator.service.accounts import Accounts
 from thinveil.curator.service.analysts import analyst_named, budget_of
-from thinveil.curator.service.app import LARGEST_BATCH, RATE, Settings, app_of, curators_thread
+from thinveil.curator.service.app import app_of, curators_thread
+from thinveil.curator.service.door import LARGEST_BATCH, RATE, Settings
 from thinveil.curator.service.pacing import Pace
 from thinveil.errors import MissingExtra, OutputError, UsageError
 from thinveil.files import create_private
 from thinveil.language.texts import many
+from thinveil.passwords import shown
+from thinveil.report.text.screen import Text
+from thinveil.report.text.streams import LogFormat, LogLines, say
 
 PORT: Final = 8321
 LONGEST_SPELL: Final = 60_000
@@ -91,7 +94,7 @@ def command(table: str | None, **given: Any) -> None:
     console, notices = consoles(None)
     options = Options(**{name: given[name] for name in names_between(*_CURATOR)})
     path = Path(given["ledger"] or f"{_name_of(given['inside'] or table or 'people')}.ledger")
-    if given["token_file"] and Path(given["token_file"]).exists():
+    if given["token_file"] and os.path.lexists(given["token_file"]):
         raise UsageError(f"--token-file {given['token_file']} exists already: choose another name")
     host, port = given["host"], given["port"]
     listening = listener_at(host, port, f"--host {host} --port {port}")
@@ -119,7 +122,7 @@ def _accounts(
 
 def _name_of(table: str) -> str:
     """Return a name for the ledger of a table: a file's own, or the end of an address."""
-    return re.sub(r"[^\w.-]+", "-", Path(table).stem).strip("-.") or "table"
+    return re.sub(r"[^\w.-]+", "-", Path(shown(table)).stem).strip("-.") or "table"
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:
@@ -186,14 +189,14 @@ def _say(
     if not loopback(host):
         warning = f"Warning: {host} can be reached from other machines, and tokens travel unsealed"
         console.print(Text(warning, style="yellow"))
-    click.echo("\n".join(lines))
+    say(*lines)
 
 
 def _run(app: Any, listener: socket.socket) -> None:
     """Serve until somebody ends it."""
-    shown = logging.StreamHandler()
-    shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("thinveil.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
+    shown = LogLines()
+    shown.setFormatter(LogFormat("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("thinveil.service", logging.INFO), ("uvicorn.error", logging.ERROR)):
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.addHandler(shown)

@@ -7,12 +7,18 @@ from rich import box
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from rich.text import Text
 
-from thinveil.commands.grouped import Command
-from thinveil.commands.outputs import check_outputs, consoles, json_option, write_json
+from thinveil.commands.shared.grouped import Command
+from thinveil.commands.shared.outputs import (
+    check_outputs,
+    consoles,
+    json_option,
+    overwrite_option,
+    write_json,
+)
 from thinveil.paper.theory.chapters import Chapter, Setting, plain, shown
 from thinveil.paper.theory.tour import CHAPTERS, tour
+from thinveil.report.text.screen import Text
 
 
 @click.command("theory", cls=Command)
@@ -21,6 +27,7 @@ from thinveil.paper.theory.tour import CHAPTERS, tour
 @click.option("--k", default=2, help="The group size of Group IDP. [2]")
 @click.option("--seed", default=0, help="The seed of the few answers that are drawn. [0]")
 @json_option
+@overwrite_option
 def command(records: int, domain: int, k: int, seed: int, json_file: str | None) -> int:
     """Walk through the paper's definitions on a world small enough to enumerate.
 
@@ -32,7 +39,7 @@ def command(records: int, domain: int, k: int, seed: int, json_file: str | None)
       thinveil theory
       thinveil theory --records 6 --domain 2 --k 3
     """
-    check_outputs([], json=json_file)
+    check_outputs([], json=(json_file, "theory"))
     console, notices = consoles(json_file)
     setting = Setting.of(records, domain, k, seed)
     said = (
@@ -64,6 +71,7 @@ def command(records: int, domain: int, k: int, seed: int, json_file: str | None)
             "seed": seed,
             "chapters": [chapter.to_plain() for chapter in chapters],
         },
+        "theory",
     )
     return 0
 

@@ -2,8 +2,10 @@
 
 A request goes through these doors, in this order: is it addressed to this machine by a name of
 its own (a foreign name that leads here is how web pages reach into a local network), does it
-come from this page, and does it bring the key that was printed at the start. No line of a log
-holds anything of a table.
+come from this page, and does it bring the key that was printed at the start. The key comes in a
+header: not as a cookie, which a browser sends to every port of a machine, nor in the address,
+which stands in histories and logs. The page itself needs no key and holds no secret. No line of
+a log holds anything of a table.
 """
 
 # FastAPI reads annotations when routes are made, so here they are not put off until later.
@@ -19,9 +21,8 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-from thinveil.auditing.http import loopback
+from thinveil.auditing.network.origins import loopback
 from thinveil.errors import MissingExtra, ThinveilError, UsageError
 from thinveil.lab.pace import ACTIONS
 from thinveil.lab.sessions import Gone, Sessions
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Response
 
 LARGEST_BODY: Final = 64 * 1024
-COOKIE: Final = "thinveil-lab"
 KINDS: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -54,10 +54,8 @@ _BEAT: Final = 10.0  # seconds between two signs of life
 _SWEEP: Final = 5.0
 _SHARED: Final = 4  # a browser opens six connections to one place at most, for all its tabs
 _TURN: Final = 0.25  # seconds that a stream lasts where there are more
-_CLOSED: Final = (
-    "<!doctype html><title>thinveil lab</title><h1>This page needs its key</h1>"
-    "<p>Open the whole address that <code>thinveil lab</code> printed, with the part after the "
-    "question mark.</p>"
+_HOST: Final = re.compile(
+    r"(?:\[([\da-f:.]+)\]|([\da-z.-]+))(?::\d{1,5})?", re.ASCII | re.IGNORECASE
 )
 
 
@@ -92,14 +90,18 @@ def app_of(
     tables: Tables,
     sessions: Sessions | None = None,
     leaving: Callable[[], bool] = lambda: False,
+    opened: Callable[[], None] = lambda: None,
+    entered: Callable[[], None] = lambda: None,
 ) -> Any:
     """Return the application.
 
     Args:
-        key: What every request must bring.
+        key: What every request but those for the page itself must bring.
         tables: The tables that the page offers.
         sessions: Where runs are kept, beyond the end of this server; without it, until then.
         leaving: Tells whether the server is about to end, so that streams end first.
+        opened: Called once the server is there, and ends in good order by a signal.
+        entered: Called whenever somebody brought the key.
     """
     check_extra()
     from fastapi import FastAPI
@@ -109,6 +111,7 @@ def app_of(
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         sweeper = asyncio.create_task(_sweep(runs))
+        opened()
         yield
         sweeper.cancel()
         if sessions is None:
@@ -116,8 +119,8 @@ def app_of(
 
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.sessions = runs
-    _add_doors(app, key)
-    _add_page(app, key, tables)
+    _add_doors(app, key, entered)
+    _add_page(app, tables)
     _add_runs(app, runs, tables)
     _add_watching(app, runs, leaving)
     return app
@@ -126,10 +129,11 @@ def app_of(
 def _refused(status: int, message: str) -> "Response":
     from fastapi.responses import JSONResponse
 
-    return JSONResponse({"error": message}, status)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"error": message}, status, headers)
 
 
-def _add_doors(app: "FastAPI", key: str) -> None:
+def _add_doors(app: "FastAPI", key: str, entered: Callable[[], None]) -> None:
     """Let in what is addressed to this machine, comes from this page and brings the key."""
     from fastapi import Request, Response
 
@@ -143,14 +147,14 @@ def _add_doors(app: "FastAPI", key: str) -> None:
             response = _refused(421, "this page answers to 127.0.0.1 and localhost alone")
         elif origin is not None and origin != f"http://{host}":
             response = _refused(403, "this page takes nothing from other pages")
-        elif not request.url.path.startswith("/static/") and not _has_key(request, key):
-            # the page's own code is the same for everybody
-            response = (
-                Response(_CLOSED, 403, media_type="text/html")
-                if request.url.path == "/"
-                else _refused(403, "the key is missing: open the address that thinveil lab printed")
+        elif _for_everybody(request.scope["path"]):  # its URL is made of the Host header, too
+            response = await call_next(request)
+        elif not _has_key(request, key):
+            response = _refused(
+                401, "the key is missing or wrong: open the whole address that thinveil lab printed"
             )
         else:
+            entered()
             response = await call_next(request)
         response.headers.update(HEADERS)
         return response
@@ -161,17 +165,14 @@ def _add_doors(app: "FastAPI", key: str) -> None:
         return _refused(status, _in_words_of_the_page(str(error)))
 
 
-def _add_page(app: "FastAPI", key: str, tables: Tables) -> None:
+def _add_page(app: "FastAPI", tables: Tables) -> None:
     """Add the page itself, its files, what it offers, and the tables."""
     from fastapi import Request, Response
     from fastapi.responses import JSONResponse
 
     @app.get("/")
-    async def page(request: Request) -> Response:
-        response = Response(static_files()["index.html"], media_type=KINDS[".html"])
-        name = cookie_name(request.url.port)
-        response.set_cookie(name, key, httponly=True, samesite="strict", path="/")
-        return response
+    async def page() -> Response:
+        return Response(static_files()["index.html"], media_type=KINDS[".html"])
 
     @app.get("/static/{name}")
     async def static(name: str) -> Response:
@@ -211,13 +212,6 @@ def _add_runs(app: "FastAPI", runs: Sessions, tables: Tables) -> None:
     async def all_runs() -> Response:
         return JSONResponse(runs.to_plain())
 
-    @app.get("/api/runs/{name}")
-    async def one_run(name: str) -> Response:
-        run = runs[name]
-        return JSONResponse(
-            {"events": len(run.since(0)), "done": run.done, "paused": run.pace.paused}
-        )
-
     @app.delete("/api/runs/{name}")
     async def close(name: str) -> Response:
         runs.close(name)
@@ -245,7 +239,7 @@ def _add_watching(app: "FastAPI", runs: Sessions, leaving: Callable[[], bool]) -
 
     @app.get("/api/runs/{name}/events")
     async def events(name: str, request: Request) -> Response:
-        after = request.headers.get("last-event-id") or request.query_params.get("after", "-1")
+        after = request.headers.get("last-event-id", "-1")
         if not after.lstrip("-").isascii() or not after.lstrip("-").isdigit() or len(after) > 12:
             raise UsageError("the number of the last event is a whole number")
         runs[name]  # a run that is gone is refused before the stream begins
@@ -258,25 +252,21 @@ def _in_words_of_the_page(message: str) -> str:
     return re.sub(r"--(?=[a-z])", "", message.replace("--epsilon-per-query", "epsilon"))
 
 
-def cookie_name(port: int | None) -> str:
-    """Return the name of the cookie: browsers share cookies between the ports of a machine."""
-    return f"{COOKIE}-{port or 80}"
-
-
 def _ours(host: str) -> bool:
-    """Tell whether a Host header names this machine as seen from itself."""
-    try:
-        name = urlsplit(f"//{host}").hostname
-    except ValueError:
-        return False
-    return name is not None and loopback(name)
+    """Tell whether a Host header names this machine as seen from itself, and holds nothing else."""
+    named = _HOST.fullmatch(host)
+    return named is not None and loopback((named[1] or named[2]).lower())
+
+
+def _for_everybody(path: str) -> bool:
+    """Tell whether a path is of the page itself, which is the same for everybody."""
+    return path == "/" or path.startswith("/static/")
 
 
 def _has_key(request: Any, key: str) -> bool:
-    brought = [request.cookies.get(cookie_name(request.url.port), "")]
-    if request.url.path == "/":
-        brought.append(request.query_params.get("key", ""))
-    return any(secrets.compare_digest(each.encode(), key.encode()) for each in brought)
+    """Tell whether a request brings the key, in a time that says nothing of a wrong one."""
+    kind, _, brought = request.headers.get("authorization", "").partition(" ")
+    return secrets.compare_digest(brought.encode(), key.encode()) and kind.lower() == "bearer"
 
 
 async def _body(request: Any, most: int) -> bytes:

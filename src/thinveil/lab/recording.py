@@ -32,7 +32,18 @@ NOTE: Final = (
     "yourself, run in a clone of the repository: pip install '.[lab]' && thinveil lab"
 )
 PAGE: Final = "recorded.html"
-MODULES: Final = ("words", "model", "gauges", "board", "drawer", "live", "recorded", "main")
+MODULES: Final = (
+    "words",
+    "model",
+    "gauges",
+    "board",
+    "drawer",
+    "key",
+    "stream",
+    "live",
+    "recorded",
+    "main",
+)
 """The modules of the page, each after those that it imports."""
 
 
@@ -75,7 +86,9 @@ def bundle() -> bytes:
     parts = ['"use strict";', "const modules = {};"]
     for name in MODULES:
         source = static_files()[f"{name}.js"].decode()
-        exported = re.findall(r"^export (?:const|function|class) (\w+)", source, re.MULTILINE)
+        exported = re.findall(
+            r"^export (?:const|class|(?:async )?function) (\w+)", source, re.MULTILINE
+        )
         source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
         source = re.sub(
             r'^import (\{[^}]*\}) from "\./(\w+)\.js";$',
@@ -119,5 +132,5 @@ def write(folder: Path) -> int:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, content)
+        write_file(path, content, overwrite=True)
     return sum(map(len, files.values()))

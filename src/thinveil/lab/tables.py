@@ -15,6 +15,7 @@ import numpy as np
 from thinveil.curator.counting.keeping import Kept
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.files import load
+from thinveil.curator.tables.kinds.limits import VARIABLE, unpacking_at_most
 from thinveil.curator.tables.people import people
 from thinveil.errors import DataError, ThinveilError, UsageError
 from thinveil.files import write_file
@@ -25,6 +26,8 @@ MOST_PEOPLE: Final = 200
 MOST_COLUMNS: Final = 24
 LARGEST_FILE: Final = 4 * 2**20
 """The most bytes of a file that is opened in the page."""
+MOST_UNPACKED: Final = 2**28
+"""The most bytes that it may unpack to: others may be reading theirs at the same time."""
 KEPT: Final = 16
 """How many opened files are remembered."""
 
@@ -105,9 +108,10 @@ def from_file(content: bytes, name: str) -> Table:
     with tempfile.TemporaryDirectory(prefix="thinveil-lab-") as folder:
         ending = Path(title).suffix.lower()
         path = Path(folder) / f"table{ending if _ENDING.fullmatch(ending) else ''}"
-        write_file(path, content, private=True)
+        write_file(path, content)
         try:
-            data = load(path)
+            with unpacking_at_most(MOST_UNPACKED):
+                data = load(path)
         except ThinveilError as error:
             raise DataError(_on_the_page(str(error).replace(str(path), title))) from None
     return cut(data, title, f"thinveil.load({title!r})")
@@ -116,6 +120,8 @@ def from_file(content: bytes, name: str) -> Table:
 def _on_the_page(message: str) -> str:
     """Return a message of the reader with advice that can be followed on the page."""
     what, _, advice = message.rpartition(": ")
+    if VARIABLE in advice or "--engine" in advice:
+        return f"{what}: give it on the command line, thinveil lab TABLE"
     if "--encoding" in advice:
         advice = "save the file as UTF-8 text"
     elif "--" in advice or "schema" in advice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from thinveil.errors import UsageError
 from thinveil.language.claims import Claim
@@ -10,6 +11,9 @@ from thinveil.language.extents import Extent
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.schema import Schema
 from thinveil.language.texts import many
+
+MOST_RECORDS: Final = 2**53
+"""The most records of a table: whole numbers up to here are exact as doubles, as answers are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class PublicFacts:
     def __post_init__(self) -> None:
         if self.records < 1:
             raise UsageError("the table is empty: there is nothing to attack")
+        if self.records > MOST_RECORDS:
+            raise UsageError("the table has more than 2^53 records: no answer can count them")
         reach = self.claim.reach
         if self.records < 2 * reach:
             group = f"the group size is k = {reach}: below 2k"

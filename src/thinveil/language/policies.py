@@ -35,8 +35,11 @@ class Policies:
     cache: bool = False
 
     def __post_init__(self) -> None:
-        if self.min_epsilon is not None and not 0 < self.min_epsilon < math.inf:
+        least = self.min_epsilon
+        if least is not None and (isinstance(least, bool) or not 0 < least < math.inf):
             raise UsageError("the smallest allowed share must be a number above zero")
+        if type(self.cache) is not bool:
+            raise UsageError("whether answers are given again is true or false")
         most = self.max_queries
         if most is not None and (type(most) is not int or most < 1):
             raise UsageError("the largest number of answers must be a whole number of at least 1")

@@ -43,6 +43,8 @@ UNBOUNDED: Final = "bounds not public"
 """What is said of an attribute whose bounds nobody knows before they are asked for."""
 _GAPS: Final = ", may be missing"
 _USUAL_STEP: Final = Decimal(1)
+_FARTHEST: Final = 400
+"""Powers of ten between which steps lie: beyond all doubles, and quick to compute with exactly."""
 
 Value = int | float | Decimal | date | datetime | time | str | None
 
@@ -106,6 +108,8 @@ class Grid:
             yield f"unknown kind {self.kind!r}; use category, {', '.join(KINDS)}"
         if not self.step.is_finite() or self.step <= 0:
             yield "the step must be above zero"
+        if abs(self.step.adjusted()) > _FARTHEST or len(self.step.as_tuple().digits) > EXACT.prec:
+            yield f"the step must lie between 1e-{_FARTHEST} and 1e{_FARTHEST}"
         if self.kind == "double" and not 0 < float(self.step) < math.inf:
             yield "the step of kind double, its smallest size, must be a double above zero"
         if self.kind in ("integer", "date") and self.step != self.step.to_integral_value():

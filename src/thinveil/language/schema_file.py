@@ -29,15 +29,21 @@ from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import tomli_w
 
 from thinveil.errors import SchemaError
+from thinveil.files import read_up_to
 from thinveil.language.numbers.double_codes import SMALLEST
 from thinveil.language.schema import EXACT, KINDS, NUMBERS, Attribute, Categories, Grid, Schema
-from thinveil.language.texts import in_digits
+from thinveil.language.texts import in_digits, in_toml
+from thinveil.passwords import missing
+
+MOST_SCHEMA: Final = 2**23
+"""The most bytes of a schema file, 8 MiB: a quarter of a million categories. A parsed TOML file can
+take 150 times its size (measured)."""
+_MOST_DOTS: Final = 200
 
 
 def shipped_schemas() -> list[str]:
@@ -60,11 +66,11 @@ def read_schema(source: str | os.PathLike[str]) -> Schema:
         return parse_schema(file.read_text(encoding="utf-8"), source)
     where = os.fspath(source)
     try:
-        text = Path(where).read_bytes().decode("utf-8-sig")
+        text = read_up_to(where, MOST_SCHEMA, SchemaError).decode("utf-8-sig")
     except FileNotFoundError:
         raise SchemaError(
-            f"{where}: there is no such schema file; the schemas that come with thinveil are "
-            f"{', '.join(shipped_schemas())}"
+            f"{missing(where)}: there is no such schema file; the schemas that come with thinveil "
+            f"are {', '.join(shipped_schemas())}"
         ) from None
     except UnicodeDecodeError:
         raise SchemaError(f"{where}: a schema file must be UTF-8 text") from None
@@ -80,6 +86,7 @@ def parse_schema(text: str, where: str = "the schema") -> Schema:
 
     A SchemaError names the place and the attribute of what is wrong.
     """
+    _check_keys(text, where)
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ValueError, ArithmeticError, RecursionError) as error:
@@ -103,6 +110,20 @@ def parse_schema(text: str, where: str = "the schema") -> Schema:
             )
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
+
+
+def _check_keys(text: str, where: str) -> None:
+    """Refuse keys of many parts, such as a.a.a.a: the parser's time grows with their square.
+
+    Such a key ends before the first equals sign of its line, or stands between braces.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        part = line if "{" in line else line.partition("=")[0]
+        if part.count(".") > _MOST_DOTS:
+            raise SchemaError(
+                f"{where}: line {number} has more than {_MOST_DOTS} dots before its value: no key "
+                "of a schema has any"
+            )
 
 
 def _attribute(table: Mapping[str, Any], place: str) -> Attribute:
@@ -200,6 +221,7 @@ def write_schema(schema: Schema, comments: Iterable[str] = ()) -> str:
     text = tomli_w.dumps({"attribute": tables})
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise SchemaError("the schema holds a text that is not valid Unicode: rename it")
+    text = in_toml(text)
     return f"{head}\n{text}" if head else text
 
 

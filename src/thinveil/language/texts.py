@@ -1,4 +1,4 @@
-"""Numbers, dates and times as texts: the one place that says what counts as which, and how."""
+"""Numbers, dates and times as texts, and texts that are fit to be shown: one place for each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
+from json import dumps
+from shlex import quote
 from typing import Final
 
 NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -15,6 +17,27 @@ MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 CLOCK: Final = re.compile(r"\d\d?:\d\d(?::\d\d(?:\.\d{1,6}0*)?)?", re.ASCII)
+
+_FORMATS: Final = (
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
+    "\u034f\u115f\u1160\u17b4\u17b5\u2065\u3164\uffa0\ufff0-\ufff8\U000e01f0-\U000e0fff"
+)
+"""What has no shape and moves, joins or hides what has: Unicode's classes Cf, Zl and Zp, but for
+signs of Arabic, Syriac and Kaithi that are drawn; and what else no font draws (default ignorable),
+such as the fillers of Hangul."""
+_HIDDEN: Final = rf"\x7f-\x9f\ud800-\udfff{_FORMATS}"
+_LETTERS: Final = r"\u0590-\u1fff\u2100-\ud7ff\uf900-\U0010ffff"
+_VARIANTS: Final = r"\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_JOINERS: Final = (
+    rf"(?:(?<![{_LETTERS}])|(?<=[{_HIDDEN}]))[\u200c\u200d]"
+    rf"|(?:(?<![{_LETTERS}\xa9\xae\u203c\u2049])(?!(?<=[\d#*])\ufe0f\u20e3)"
+    rf"|(?<=[{_HIDDEN}{_VARIANTS}]))[{_VARIANTS}]"
+)
+"""Joiners belong behind a letter of Persian or of India and behind emoji, and nowhere else; so do
+the selectors of a letter's or an emoji's variant, one at a time."""
+_UNSEEN: Final = re.compile(rf"[\x00-\x08\x0b-\x1f{_HIDDEN}]|{_JOINERS}")
+_UNSEEN_OR_BREAK: Final = re.compile(rf"[\x00-\x1f{_HIDDEN}]|{_JOINERS}")
 
 EPOCH: Final = datetime(1970, 1, 1)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -106,3 +129,70 @@ def nearest(name: str, names: Iterable[str]) -> str:
         plain.setdefault(each.strip().casefold(), each)
     found = get_close_matches(name.strip().casefold(), plain, 1)
     return plain[found[0]] if found else ""
+
+
+def visible(text: str) -> str:
+    r"""Write control characters as Python does; line breaks and tabs stay.
+
+    Escape sequences: C0 and C1 controls, DEL, marks of direction, zero width and tags, the
+    separators of lines and paragraphs, lone surrogates. What was made visible stays as it is, so
+    that a text which has a backslash and x1b from the start looks like one that had an escape.
+
+    >>> visible("a\x1b]52;c;eA==\x07\n\u202eb")
+    'a\\x1b]52;c;eA==\\x07\n\\u202eb'
+    """
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub(_as_python, text)
+
+
+def one_line(text: str) -> str:
+    r"""Write control characters as Python does, line breaks and tabs, too: for names and sentences.
+
+    >>> one_line("a\nError: b")
+    'a\\nError: b'
+    """
+    return text if text.isascii() and text.isprintable() else _UNSEEN_OR_BREAK.sub(_as_python, text)
+
+
+def in_json(text: str) -> str:
+    r"""Escape control characters in JSON that is written already: it means the same.
+
+    >>> in_json('["\x9b\u202e\U000e0041"]')
+    '["\\u009b\\u202e\\udb40\\udc41"]'
+    """
+    return _UNSEEN.sub(lambda found: dumps(found[0])[1:-1], text)
+
+
+def in_toml(text: str) -> str:
+    r"""Escape control characters in TOML that is written already: it means the same.
+
+    >>> in_toml('a = "\x9b\U000e0041"')
+    'a = "\\u009b\\U000e0041"'
+    """
+    text = text.replace("\t", "\\t")  # none is between the texts
+    return _UNSEEN.sub(lambda found: f"\\U{ord(found[0]):08x}".replace("\\U0000", "\\u"), text)
+
+
+def quoted(word: str) -> str:
+    r"""Quote a word for a shell, so that it can be read and copied: $'..' for control characters.
+
+    ANSI-C quoting, which bash, zsh and ksh know; the bytes of the characters are written.
+
+    >>> print(quoted("a b"), quoted("it's\n\x1b"))
+    'a b' $'it\'s\x0a\x1b'
+    """
+    if not _UNSEEN_OR_BREAK.search(word):
+        return quote(word)
+    plain = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{_UNSEEN_OR_BREAK.sub(_as_bytes, plain)}'"
+
+
+def _as_python(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
+
+
+def _as_bytes(found: re.Match[str]) -> str:
+    try:
+        raw = found[0].encode("utf-8", "surrogateescape")  # a file's name that is no UTF-8
+    except UnicodeEncodeError:
+        raw = found[0].encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in raw)

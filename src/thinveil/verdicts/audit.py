@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -21,7 +20,7 @@ from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.settings import held_of, options_of
-from thinveil.auditing.sources import truth_of
+from thinveil.auditing.sources import elsewhere, truth_of
 from thinveil.auditing.targets import Target, fingerprint
 from thinveil.auditing.trace import Tracer
 from thinveil.auditing.transcript import Header, Transcript
@@ -32,6 +31,7 @@ from thinveil.errors import ThinveilError, TooManyQueries, TranscriptError, Usag
 from thinveil.language import mechanisms
 from thinveil.language.laws import LAWS
 from thinveil.language.schema import Schema
+from thinveil.language.texts import quoted
 from thinveil.verdicts.canaries import canary_runs
 from thinveil.verdicts.judging.accuracy import accuracy_of
 from thinveil.verdicts.judging.scoring import score
@@ -95,7 +95,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
             force = settings.pop("force", False)
             if options is not None or settings:
                 raise UsageError("a resumed run brings its own options: give none but force")
-            options = Options.from_plain(recorded.header.options)
+            options = _recorded_options(recorded)
             options = replace(options, force=options.force or bool(force))
         else:
             options = options_of(options, settings, held)
@@ -125,7 +125,8 @@ def audit(  # noqa: PLR0913, keywords of the public interface
             if transcript is None and getattr(held, "remote", False):
                 transcript = _usual_name(header)  # a run of hours survives whatever happens
             recorded = Transcript(header, None if transcript is None else Path(transcript))
-        verdict = _run(options, target, truth, recorded, observer, command)
+        named = (origin or {}).get("table") if not isinstance(source, str) else source
+        verdict = _run(options, target, truth, recorded, observer, command, elsewhere(named))
         verdict = replace(verdict, derived=derived, remarks=remarks)
         if verdict.run.ending in _RUN_OUT and options.trials and truth is not None:
             verdict = _with_trials(verdict, truth, observer, isinstance(held, Target))
@@ -136,12 +137,22 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         return verdict
 
 
+def _recorded_options(recorded: Transcript) -> Options:
+    """Return the options of a run that is resumed."""
+    try:
+        return Options.from_plain(recorded.header.options)
+    except UsageError as error:
+        raise TranscriptError(
+            f"{recorded.path}: its options cannot be used by this version: {error}"
+        ) from None
+
+
 def _steps(
     options: Options | None, settings: Mapping[str, Any], recorded: Transcript | None
 ) -> Mapping[str, Any]:
     """Return the precision that is wanted, for columns that have no even steps of their own."""
     if recorded is not None:
-        options = Options.from_plain(recorded.header.options)
+        options = _recorded_options(recorded)
     steps = settings.get("precision") if options is None else options.precision
     return steps if isinstance(steps, Mapping) else {}
 
@@ -153,6 +164,7 @@ def _run(
     recorded: Transcript,
     observer: Observer,
     command: str | None,
+    address: str,
 ) -> Verdict:
     """Run the attack that the options ask for, and keep its transcript whatever happens."""
     try:
@@ -175,7 +187,7 @@ def _run(
             _keep(recorded)
         if recorded.path is not None and not recorded.empty:
             more = " --force" if isinstance(error, TooManyQueries) else ""
-            error.add_note(how_to_go_on(str(recorded.path)) + more)
+            error.add_note(how_to_go_on(str(recorded.path), address) + more)
         raise
     finally:
         recorded.close()
@@ -261,9 +273,15 @@ def _trials_alone(
     )
 
 
-def how_to_go_on(transcript: str) -> str:
-    """Say how a run that ended early is resumed from the command line."""
-    return f"Nothing is lost. To go on:  thinveil audit --resume {shlex.quote(transcript)}"
+def how_to_go_on(transcript: str, address: str = "") -> str:
+    """Say how a run that ended early is resumed from the command line.
+
+    Args:
+        transcript: The file with its answers.
+        address: What else must be named there: a service, or whatever gets a token or password.
+    """
+    source = f"{quoted(address)} " if address else ""
+    return f"Nothing is lost. To go on:  thinveil audit {source}--resume {quoted(transcript)}"
 
 
 def _keep(transcript: Transcript) -> None:

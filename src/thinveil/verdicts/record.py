@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from thinveil.errors import RecordError
+from thinveil.errors import RecordError, ThinveilError
+from thinveil.files import read_up_to
 from thinveil.language.schema import UNBOUNDED
+from thinveil.language.texts import one_line
 from thinveil.verdicts import sentences
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.comparing.outcomes import FORMAT as COMPARISON_FORMAT
@@ -31,6 +35,8 @@ from thinveil.verdicts.typed import OMIT, Harmless, Plain, from_json, to_json
 
 FORMAT: Final = 1
 """The format of a file that holds a run; another number is another set of keys."""
+MOST_RESULT: Final = 2**26
+"""The most bytes of a result that is read, 64 MiB: that of a run on a thousand people has 0.3."""
 _T = TypeVar("_T")
 
 
@@ -196,7 +202,7 @@ class Record(Plain):
 
     def verdict(self) -> str:
         """Say the outcome in a plain sentence or two."""
-        return sentences.outcome(self)
+        return one_line(sentences.outcome(self))
 
     @property
     def entries(self) -> tuple[ColumnResult | CountResult | PersonResult, ...]:
@@ -299,9 +305,29 @@ def read_comparison(path: str | Path) -> Comparison:
     return _typed(Comparison, content, path, COMPARISON_FORMAT, again)
 
 
+@contextmanager
+def fitting(path: str | Path) -> Iterator[None]:
+    """Say that a result contradicts itself, where nothing can be made of it inside.
+
+    Each figure of it is of the right kind, but somebody may have written any.
+    """
+    try:
+        yield
+    except ThinveilError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        if os.environ.get("THINVEIL_DEBUG"):
+            raise
+        raise RecordError(
+            f"{path}: its figures do not fit together, so nothing can be made of it: run the audit "
+            "again with --json"
+        ) from None
+
+
 def _content(path: str | Path, wanted: str) -> dict[str, Any]:
     try:
-        content = json.loads(Path(path).read_text("utf-8"))
+        content = json.loads(read_up_to(path, MOST_RESULT, RecordError))
+        json.dumps(content, ensure_ascii=False).encode()  # refuses halves of characters
     except FileNotFoundError:
         raise RecordError(f"{path}: there is no such file: check the path") from None
     except OSError as error:

@@ -19,6 +19,8 @@ from thinveil.errors import RecordError
 
 _T = TypeVar("_T")
 _WRONG: Final = "is not what it should be"
+_LARGEST: Final = 10**300
+"""No whole number is larger: doubles can still be computed from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ def _read(kind: Any, content: Any, where: str) -> Any:
             return tuple(_read(one, each, f"{where}[{at}]") for at, (one, each) in pairs)
     if origin is Mapping and isinstance(content, dict):
         return {name: _read(parts[1], each, f"{where}.{name}") for name, each in content.items()}
+    if type(content) is int and abs(content) > _LARGEST:
+        raise RecordError(f"{where} {_WRONG}")
     if kind is float and type(content) in (int, float):
         return float(content)
     if type(content) is kind:

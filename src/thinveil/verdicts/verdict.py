@@ -284,20 +284,30 @@ class Verdict:
         return self.record().verdict()
 
     def report(
-        self, path: str | Path, comparison: Comparison | None = None, risk: Risk | None = None
+        self,
+        path: str | Path,
+        comparison: Comparison | None = None,
+        risk: Risk | None = None,
+        *,
+        overwrite: bool = False,
     ) -> None:
         """Write the report of this run: the page that `thinveil report` makes of its JSON.
 
         No value of any record is in it.
 
         Args:
-            path: The file; what is there is replaced.
+            path: The file; a report that is there is replaced.
             comparison: What other mechanisms gave away, to stand beside the run.
             risk: How risk grows with the claimed loss, likewise.
+            overwrite: Whether any other file is replaced, too.
+
+        Raises:
+            OutputError: It cannot be written, or something else has its name.
         """
         from thinveil.report.html import page  # a layer above: tests/test_wall.py says why
 
-        write_file(path, page(self.record(comparison, risk)))
+        whole = page(self.record(comparison, risk))
+        write_file(path, whole, kind="report", overwrite=overwrite)
 
     def rows(self) -> Iterator[list[Any]]:
         """Return the reconstructed table, record by record; UNKNOWN is what was not found.

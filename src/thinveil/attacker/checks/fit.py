@@ -19,6 +19,7 @@ from thinveil.attacker.evidence.likelihood import loglik
 from thinveil.language.claims import Claim
 from thinveil.language.queries import Codes, Flags, Floats
 
+_FAR: Final = 1e290  # nats of what a law cannot give: sums of many of them stay numbers
 FACTORS: Final = (1 / 8, 1 / 4, 1 / 2, 0.5**0.5, 2**0.5, 2.0, 4.0, 8.0)
 """How many times wider noise might be than it is claimed (round figures)."""
 _ATOM: Final = 2.0**-24
@@ -48,9 +49,11 @@ class Fit:
 
     def learn(self, values: Floats, row: Codes, bit: Flags, rate: Floats) -> None:
         """Weigh answers, each of a row, given the claimed bit and rate of noise of each answer."""
-        told = _ratios(self.claim, values, row, bit, rate)
+        with np.errstate(over="ignore", invalid="ignore"):  # answers of 1e308
+            told = _ratios(self.claim, values, row, bit, rate)
         if not told:
             return
+        told = {name: np.nan_to_num(each, posinf=_FAR, neginf=-_FAR) for name, each in told.items()}
         rows = np.unique(row, return_inverse=True)[1].reshape(-1)
         sums = np.array([np.bincount(rows, each) for each in told.values()])
         top = np.maximum(sums.max(axis=0), 0.0)

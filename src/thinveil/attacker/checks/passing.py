@@ -117,7 +117,7 @@ class Passing:
         law, post = self.facts.claim.noise, self.facts.claim.post
         assert law is not None
         starts = np.flatnonzero(np.diff(row, prepend=-1))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # answers of 1e308
 
             def told(by: float) -> Floats:
                 each = law.loglik(values[:, None], bit[row], rate[row] / by, post, False)
@@ -129,7 +129,8 @@ class Passing:
 
             def lead(other: Floats) -> float:
                 top = other.max(axis=1)
-                mean = top + np.log(np.exp(other - top[:, None]).sum(axis=1)) - many
+                each = np.log(np.exp(other - top[:, None]).sum(axis=1))
+                mean = np.where(np.isinf(top), top, top + each - many)  # no weight at all stays so
                 return float((mean - best)[np.isfinite(best)].sum())
 
             for place, by in enumerate(FACTORS):

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from thinveil.curator.database.engines import BY_SCHEME
-from thinveil.curator.database.engines.protocol import ibis, ibis_backend, told
+from thinveil.curator.database.engines.duckdb import literal, open_duckdb
+from thinveil.curator.database.engines.protocol import ibis, told
+from thinveil.curator.database.parquet_files import check_parquet
 from thinveil.curator.database.session import Refused, Session
 from thinveil.curator.tables.delimited import check_rows, found_layout
 from thinveil.curator.tables.kinds.registry import PARQUET, first_bytes, kind_of_file
 from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.text.naming import is_unnamed, named
 from thinveil.errors import DataError, UsageError
+from thinveil.passwords import missing, shown
 
 _ADDRESS: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://(.*)", re.I | re.S)
-_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@|(?<=[?&])password=[^&]*&?", re.I)
 _PARQUET: Final = (".parquet", ".pq")
 _ENCODINGS: Final = {
     "utf-8": "utf-8",
@@ -29,15 +31,6 @@ _ENCODINGS: Final = {
 """What DuckDB calls the encodings that it reads as Python does."""
 _WHOLE: Final = "see that all files are whole and have the same columns"
 _PACKINGS: Final = (None, "gzip", "zstd")
-
-
-def shown(address: str) -> str:
-    """Return an address without its password, for messages.
-
-    >>> shown("postgresql://ann:secret@localhost/census")
-    'postgresql://ann@localhost/census'
-    """
-    return _PASSWORD.sub(lambda match: f"{match[1]}@" if match[1] is not None else "", address)
 
 
 def connected(
@@ -67,16 +60,20 @@ def is_file(address: str) -> bool:
 def _files(path: str, reading: Reading) -> tuple[Session, Any, tuple[str, ...]]:
     """Open Parquet files or a text file with DuckDB, which reads them where they are."""
     files = _parquet(path)
-    backend = ibis_backend("duckdb", "duckdb").connect()
+    with told(f"{path}: cannot be read", _WHOLE):
+        check_parquet(files)
+    files = [str(Path(each).absolute()) for each in files]
+    backend = open_duckdb(files=files or [str(Path(path).absolute())])
     session = Session(backend, owned=True)
     with session.closed_on_failure():
         if not files:
             return session, *_text(session, backend, Path(path), reading)
         with told(f"{path}: cannot be read", _WHOLE):
-            table = backend.read_parquet(files, union_by_name=False)
+            these = [*map(literal, files)]
+            table = backend.read_parquet(these, union_by_name=False)
             if not any(map(is_unnamed, table.columns)):
                 return session, table, ()
-            rows = backend.read_parquet(files, union_by_name=False, file_row_number=True)
+            rows = backend.read_parquet(these, union_by_name=False, file_row_number=True)
             return session, *_without_needless(session, rows, reading)
 
 
@@ -125,7 +122,7 @@ def _text(
     if encoding is None or packing not in _PACKINGS or odd:
         raise unlike
     table = backend.read_csv(
-        str(path),
+        literal(str(path.absolute())),
         header=False,
         auto_detect=False,
         columns={f"f{place}": "string" for place, _ in enumerate(layout.names)},
@@ -191,7 +188,7 @@ def _parquet(path: str) -> list[str]:
         return [] if kind is None else [path]
     found = sorted(glob.glob(path, recursive=True))
     if not found:
-        raise DataError(f"{path}: there is no such file: check the path")
+        raise DataError(f"{missing(path)}: there is no such file: check the path")
     if any(Path(each).suffix.lower() not in _PARQUET for each in found):
         raise UsageError(f"{path}: a pattern must match Parquet files (.parquet, .pq) only")
     return found

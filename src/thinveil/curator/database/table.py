@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from thinveil.curator.database.addresses import connected, is_file, shown, unread
+from thinveil.curator.database.addresses import connected, is_file, unread
 from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.engines.protocol import ibis
@@ -26,6 +26,7 @@ from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.language.schema import LIMIT, MISSING, Attribute, Grid, Schema
 from thinveil.language.texts import many
+from thinveil.passwords import shown
 
 _OUTSIDE: Final = (
     "lie outside the bounds of the schema: widen the bounds of this attribute, or use a coarser "
@@ -159,6 +160,7 @@ def _opened(
         raise DataError(f"{where} is empty: give a table with at least one column")
     names, remarks = reading.chosen(names, where), NO_REMARKS
     check_names(names, where)
+    session.engine.check(names, where)
     if schema is not None:
         schema, told = on_steps(reading.described(schema), reading.steps)
         remarks = Remarks(told)

@@ -8,6 +8,7 @@ memory is brought back to what it says.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +21,16 @@ from thinveil.curator.curator import Curator, Release
 from thinveil.curator.drawing import SystemEntropy
 from thinveil.curator.ledger import Spend
 from thinveil.curator.service.analysts import Analyst, new_token, seal_of
-from thinveil.curator.service.ledger_file import LedgerFile
+from thinveil.curator.service.ledger.file import LedgerFile
 from thinveil.curator.tables.dataset import Held
-from thinveil.errors import BudgetError, KeyTaken, QueryError, UsageError
+from thinveil.errors import BudgetError, KeyTaken, LedgerError, QueryError, UsageError
 from thinveil.language.claims import Claim
 from thinveil.language.facts import PublicFacts
 from thinveil.language.policies import NO_POLICIES, Policies
 from thinveil.language.wire.facts import facts_to_plain
 from thinveil.language.wire.json import Asked, Reply, content_digest
+
+log = logging.getLogger("thinveil.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,11 @@ class Accounts:
 
     def renew(self, name: str) -> str:
         """Return a new token for a known analyst; the old one is worth nothing from now on."""
-        if name not in {analyst.name for analyst in self.analysts}:
+        known = {analyst.name: analyst for analyst in self.analysts}
+        if name not in known:
             raise UsageError(f"the ledger {self.ledger.path} knows no analyst {name}")
         token = new_token()
-        self.ledger.reseal(name, seal_of(token))
+        self.ledger.renew(known[name], seal_of(token))
         self._reload()
         return token
 
@@ -120,11 +124,13 @@ class Accounts:
             BudgetSpent: The budget does not allow it; nothing was answered.
             BudgetError: The batch carries no usable privacy budget.
             QueryError: The batch is malformed.
-            LedgerError: The answers could not be recorded; none was given.
+            LedgerError: The ledger is not as it was left, or the answers could not be recorded;
+                none was given.
         """
         digest = content_digest(asked.batch)
         with self._lock:
             self._mend()
+            self._look()
             curator, now = self._accounts[analyst.number]
             if (found := self.ledger.find(analyst, asked.key)) is not None:
                 before, drawn = found
@@ -152,6 +158,17 @@ class Accounts:
             self._mend()
             return self._accounts[analyst.number][1]
 
+    def tidy(self) -> None:
+        """Bring the ledger into one file, between batches; see that it is as it was left."""
+        with self._lock:
+            if self.recording:
+                try:
+                    self._look()
+                    self.ledger.tidy()
+                except LedgerError as error:
+                    self.recording = False
+                    log.warning("%s", error)
+
     def close(self) -> None:
         """Let go of the ledger."""
         with self._lock:
@@ -163,6 +180,14 @@ class Accounts:
             self.ledger.reopen()
             self._reload()
             self.recording = True
+
+    def _look(self) -> None:
+        """See that the ledger is as it was left."""
+        try:
+            self.ledger.look()
+        except LedgerError:
+            self.recording = False
+            raise
 
     def _reload(self) -> None:
         self.analysts = tuple(self.ledger.analysts())

@@ -1,9 +1,10 @@
 """The curator behind HTTP: a stand-in for the query interface of an agency (extra: service).
 
 A request goes through these doors, in this order: is the token known, does it come too often,
-is the body too large, is it well formed. Then one thread looks up its key, prices, admits,
-counts, draws and records it, one batch after the other. Only then the answers leave, or only
-when a whole number of equal spells is over, so that nobody sees how long counting took.
+are too many under way, is the body too large, is it well formed. Then one thread looks up its
+key, prices, admits, counts, draws and records it, one batch after the other. Only then the
+answers leave, or only when a whole number of equal spells is over, so that nobody sees how long
+counting took.
 
 No answer, error, header or line of the log holds anything of a request but its key.
 """
@@ -12,34 +13,36 @@ No answer, error, header or line of the log holds anything of a request but its 
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from thinveil.curator.service.accounts import Accounts
-from thinveil.curator.service.analysts import Analyst, Bucket, who_has
-from thinveil.curator.service.pacing import Pace
+from thinveil.curator.service.analysts import Analyst
+from thinveil.curator.service.door import Door, Settings
 from thinveil.curator.service.refusals import KINDS, Refusal, refusal_of
-from thinveil.errors import BudgetSpent, LedgerError, MissingExtra, ThinveilError
+from thinveil.errors import LedgerError, MissingExtra
 from thinveil.language.wire import arrow as wire_arrow
 from thinveil.language.wire import json as wire
 from thinveil.language.wire.arrow import MEDIA_TYPE
 from thinveil.language.wire.facts import facts_to_plain
-from thinveil.language.wire.json import Asked, Limits, Reply
+from thinveil.language.wire.json import Asked, Reply
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST_BATCH: Final = 1_000_000
-RATE: Final = 1000.0
-BODIES: Final = 4
-"""All bodies that are being read or wait may have so many times the bytes of the largest one."""
-
-_HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+TIDY: Final = 5.0
+"""So many seconds after a batch, at most, all of it stands in the main file of the ledger."""
+_PIECE: Final = 2**16  # bytes of a reply that are handed over at once
+_HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+)
 
 log = logging.getLogger("thinveil.service")
 
@@ -47,116 +50,6 @@ _DESCRIPTION: Final = (
     "Answers batches of the question: is the number of records in these boxes above that "
     "threshold? Every request but /health carries Authorization: Bearer TOKEN."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How much a service takes."""
-
-    largest_batch: int = LARGEST_BATCH  # answers
-    largest_body: int = 64 * 2**20  # bytes of one request
-    rate: float = RATE  # requests a second, for each analyst
-    waiting: int = 256  # batches that may wait for their turn, of all analysts
-    body_seconds: float = 60.0  # how long a body may take to arrive
-    pace: Pace = field(default_factory=Pace)  # how long the curator's thread is taken by a batch
-
-
-@dataclass(slots=True)
-class _Door:
-    """Who is let in, and how much is under way."""
-
-    accounts: Accounts
-    settings: Settings
-    limits: Limits
-    worker: ThreadPoolExecutor
-    buckets: dict[int, Bucket] = field(default_factory=dict)
-    waiting: int = 0
-    held: int = 0
-
-    def admit(self, token: str) -> Analyst:
-        """Return who asks, or refuse an unknown token or too many requests."""
-        known = who_has(token, self.accounts.analysts)
-        if known is None:
-            raise Refusal(401, headers={"WWW-Authenticate": "Bearer"})
-        bucket = self.buckets.setdefault(known.number, Bucket(self.settings.rate))
-        if wait := bucket.wait():
-            raise Refusal(429, retry=wait)
-        return known
-
-    @asynccontextmanager
-    async def body(self, request: Any) -> AsyncIterator[bytearray]:
-        """Read a body, as far as neither it nor all bodies together are too large."""
-        length = request.headers.get("content-length", "")
-        close = {"Connection": "close"}
-        too_large = Refusal(413, f"a body may have at most {self.limits.body} bytes", headers=close)
-        if length.isdigit() and int(length[:20]) > self.limits.body:
-            raise too_large
-        read = bytearray()
-        try:
-            try:
-                async with asyncio.timeout(self.settings.body_seconds):
-                    async for chunk in request.stream():
-                        read += chunk
-                        self.held += len(chunk)
-                        if len(read) > self.limits.body:
-                            raise too_large
-                        if self.held > BODIES * self.limits.body:
-                            raise Refusal(503, "too much is waiting", retry=1, headers=close)
-            except TimeoutError:
-                raise Refusal(408, headers=close) from None
-            yield read
-        finally:
-            self.held -= len(read)
-
-    async def work(self, what: Callable[[], Any]) -> Any:
-        """Do something in the curator's thread, when its turn comes."""
-        if self.waiting >= self.settings.waiting:
-            raise Refusal(503, "too many batches are waiting", retry=1)
-        self.waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self.worker, what)
-        finally:
-            self.waiting -= 1
-
-    def answered(self, analyst: Analyst, kind: str, body: bytes | bytearray) -> bytes | memoryview:
-        """Answer one body in the curator's thread, and write the line of the log."""
-        started, began = time.perf_counter(), self.settings.pace.begin()
-        asked: Asked | None = None
-        reply: Reply | None = None
-        status = 500
-        try:
-            form = wire_arrow if kind == MEDIA_TYPE else wire
-            asked = form.decode_batch(body, self.accounts.facts.schema, self.limits)
-            reply = self.accounts.answer(analyst, asked)
-            status = 200
-            if kind == MEDIA_TYPE:
-                return wire_arrow.encode_reply(reply)
-            return wire.encode_reply(reply, asked.batch)
-        except ThinveilError as error:
-            left = None
-            if isinstance(error, BudgetSpent):
-                with suppress(LedgerError):
-                    left = float(self.accounts.statement(analyst).left)
-            refusal = refusal_of(error, left)
-            status = refusal.status
-            if isinstance(error, LedgerError):
-                log.warning("%s", error)
-            elif status == 503:
-                log.warning("the table cannot be counted: %s", type(error).__name__)
-            raise refusal from None
-        finally:
-            log.info(
-                "analyst=%s key=%r questions=%d answers=%d cost=%s again=%s status=%d ms=%.1f",
-                analyst.name,
-                asked.key if asked else "",
-                asked.batch.questions if asked else 0,
-                asked.batch.queries if asked else 0,
-                reply.cost if reply else 0,
-                reply.again if reply else False,
-                status,
-                (time.perf_counter() - started) * 1e3,
-            )
-            self.settings.pace.end(began)
 
 
 def curators_thread() -> ThreadPoolExecutor:
@@ -182,14 +75,14 @@ def app_of(
         from thinveil.curator.service import openapi as interface
     except ImportError:
         raise MissingExtra("A service", "service") from None
-    settings = settings or Settings()
-    limits = Limits.of(accounts.facts.schema, settings.largest_batch, settings.largest_body)
-    door = _Door(accounts, settings, limits, worker or curators_thread())
+    door = Door(accounts, settings or Settings(), worker or curators_thread())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(_tidying(door))
         yield
-        door.worker.shutdown()
+        tidying.cancel()
+        door.close()
         accounts.close()
 
     app = FastAPI(
@@ -205,6 +98,13 @@ def app_of(
     _add_errors(app)
     _add_routes(app, door)
     return app
+
+
+async def _tidying(door: Door) -> None:
+    """Tidy up the ledger now and then, in the curator's thread."""
+    while True:
+        await asyncio.sleep(TIDY)
+        await asyncio.get_running_loop().run_in_executor(door.worker, door.accounts.tidy)
 
 
 def _add_errors(app: "FastAPI") -> None:
@@ -231,20 +131,35 @@ def _add_errors(app: "FastAPI") -> None:
         status = error.status_code if error.status_code in KINDS else 404
         return refused(Refusal(status, headers=error.headers))
 
-    @app.middleware("http")
-    async def guarded(
-        request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
+    app.add_middleware(_Guarded, unexpected=refused(Refusal(500)))
+
+
+class _Guarded:
+    """Adds to every reply what browsers need to know, and lets nothing unexpected out."""
+
+    def __init__(self, app: "ASGIApp", unexpected: "ASGIApp") -> None:
+        self._app, self._unexpected = app, unexpected
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request."""
+        started = False
+
+        async def guarded(message: "Message") -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message = {**message, "headers": [*message["headers"], *_HEADERS]}
+            await send(message)
+
         try:
-            response = await call_next(request)
+            await self._app(scope, receive, guarded)
         except Exception as error:
             log.error("something unexpected went wrong: %s", type(error).__name__)
-            response = refused(Refusal(500))
-        response.headers.update(_HEADERS)
-        return response
+            if not started:
+                await self._unexpected(scope, receive, guarded)
 
 
-def _facts(door: _Door) -> dict[str, Any]:
+def _facts(door: Door) -> dict[str, Any]:
     """Return what is public, once and for all."""
     most = asdict(door.limits)
     return {
@@ -259,13 +174,29 @@ def _facts(door: _Door) -> dict[str, Any]:
     }
 
 
-def _add_routes(app: "FastAPI", door: _Door) -> None:
+async def _pieces(door: Door, kind: str, asked: Asked, reply: Reply) -> AsyncIterator[bytes]:
+    """Write answers piece by piece, beside the curator's thread."""
+    size = asked.batch.queries
+    if kind == MEDIA_TYPE:
+        stream = await door.beside(size, partial(wire_arrow.encode_reply, reply))
+        del asked, reply
+        for start in range(0, len(stream), _PIECE):
+            yield bytes(stream[start : start + _PIECE])
+        return
+    write = partial(next, wire.reply_pieces(reply, asked.batch), b"")
+    del asked, reply
+    while piece := await door.beside(size, write):
+        yield piece
+
+
+def _add_routes(app: "FastAPI", door: Door) -> None:
     """Say what there is to be asked, and who does it."""
     from fastapi import Depends, Request
     from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
     from thinveil.curator.service import openapi as interface
+    from thinveil.curator.service.replies import Streamed
 
     facts = _facts(door)
     bearer = Depends(HTTPBearer(scheme_name="token", auto_error=False))
@@ -298,9 +229,15 @@ def _add_routes(app: "FastAPI", door: _Door) -> None:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (interface.JSON, MEDIA_TYPE) or request.headers.get("content-encoding"):
             raise Refusal(415)
-        async with door.body(request) as body:
-            content = await door.work(lambda: door.answered(analyst, kind, body))
-        return Response(content, media_type=kind)
+        who = analyst.number
+        async with door.under_way(who), door.body(request, who, kind) as body:
+            asked, reply = await door.answer(analyst, kind, body)
+        size = door.size(asked)
+        pieces = _pieces(door, kind, asked, reply)
+        del asked, reply
+        if size:
+            return Streamed(pieces, kind, lambda: door.replies.give(who, size))
+        return Response(b"".join([piece async for piece in pieces]), media_type=kind)
 
     @app.get(
         "/ledger",
@@ -309,7 +246,8 @@ def _add_routes(app: "FastAPI", door: _Door) -> None:
     )
     async def get_ledger(analyst: Annotated[Analyst, known]) -> Response:
         try:
-            now = await door.work(lambda: door.accounts.statement(analyst))
+            async with door.under_way(analyst.number):
+                now = await door.work(analyst.number, lambda: door.accounts.statement(analyst))
         except LedgerError as error:
             raise refusal_of(error) from None
         return JSONResponse(now.to_plain())

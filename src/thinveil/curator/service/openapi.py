@@ -15,7 +15,8 @@ from thinveil.curator.service.refusals import KINDS
 from thinveil.language.claims import SMALLEST_EPSILON
 from thinveil.language.schema import INFINITE, MISSING
 from thinveil.language.wire.arrow import MEDIA_TYPE
-from thinveil.language.wire.json import KEY, MOST_EPSILON
+from thinveil.language.wire.json import KEY
+from thinveil.language.wire.limits import MOST_EPSILON
 
 JSON: Final = "application/json"
 

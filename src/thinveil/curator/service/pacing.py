@@ -1,11 +1,11 @@
 """Holds every batch for a whole number of equal spells, so that time does not tell of counting.
 
-Constant-time padding. Boxes with few records are counted faster than others, so the time of a
-reply tells of the table what no noise covers. Here the curator's thread itself stays taken until
-the spell is over, refusals included: batches behind this one, of whomever, start as late as it
-ends, and a queue of them adds up to nothing but spells. What takes longer than a spell takes two:
-that still tells, so a spell should be longer than the slowest batch. How busy the machine is
-meanwhile, this does not hide.
+Constant-time padding. Boxes with few records are counted faster than others, so the time of a reply
+tells of the table what no noise covers. Here the curator's thread itself stays taken until the
+spell is over, refusals included (what is malformed never comes here, and tells nothing of the
+table): batches behind this one, of whomever, start as late as it ends, and a queue of them adds up
+to nothing but spells. What takes longer than a spell takes two: that still tells, so a spell should
+be longer than the slowest batch. How busy the machine is meanwhile, this does not hide.
 """
 
 from __future__ import annotations

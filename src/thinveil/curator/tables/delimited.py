@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
+from thinveil.curator.tables.kinds.limits import DIFFERENT, LONGEST, Room, check_width
 from thinveil.curator.tables.kinds.registry import begun_as
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
 from thinveil.curator.tables.text.layouts import Layout, layout_of
@@ -26,7 +27,7 @@ from thinveil.language.texts import many
 
 _SAMPLE_LINES: Final = 1000
 _SAMPLE_CHARACTERS: Final = 1_000_000
-_CHUNK: Final = 20_000
+_CHUNK_CELLS: Final = 400_000
 _UTF8: Final = ("utf-8", "utf-8-sig")
 
 
@@ -42,7 +43,7 @@ def read_delimited(path: Path, reading: Reading) -> Raw:
             tried = _encodings(reading) or content.encodings()
             encoding, again = tried[number], content.again and number + 1 < len(tried)
             try:
-                raw = read_text(content.text(encoding), path, reading)
+                raw = read_text(content.text(encoding), path, reading, content.room)
             except UnicodeError:
                 if not again:
                     raise _encoded_otherwise(path, encoding) from None
@@ -92,7 +93,7 @@ def check_rows(path: Path, reading: Reading) -> None:
         DataError: Something is amiss in one of them; the message names its line.
     """
     found = found_layout(path, reading)
-    with unpacked(path) as content, _decoding(path, found.encoding):
+    with unpacked(path, passing=True) as content, _decoding(path, found.encoding):
         lines = islice(content.text(found.encoding), found.layout.first - 1, None)
         for _ in Rows(lines, found.layout, path):
             pass
@@ -137,7 +138,7 @@ def _undecodable(path: Path, encoding: str) -> str:
     if encoding not in _UTF8:
         return f"the file is not {encoding} text"
     if path.is_file():
-        with unpacked(path) as content:
+        with unpacked(path, passing=True) as content:
             for number, line in enumerate(content.lines(), start=1):
                 try:
                     line.decode()
@@ -161,15 +162,20 @@ def _layout(sample: list[str], path: Path, reading: Reading) -> Layout:
     cut = len(sample) >= _SAMPLE_LINES or sum(map(len, sample)) > _SAMPLE_CHARACTERS
     for _ in _lines(sample, path, 1):
         pass  # refuses what is no text
-    return layout_of(sample, reading, str(path), cut=cut)
+    layout = layout_of(sample, reading, str(path), cut=cut)
+    check_width(len(layout.names), path)
+    return layout
 
 
-def read_text(file: Iterator[str], path: Path, reading: Reading) -> Raw:
-    """Read the lines of a text, all columns of it; a spreadsheet is read as such lines, too."""
+def read_text(file: Iterator[str], path: Path, reading: Reading, room: Room | None = None) -> Raw:
+    """Read the lines of a text, all columns of it; a spreadsheet is read as such lines, too.
+
+    `room` is what it may still unpack to; without end where it is not compressed.
+    """
     sample = _sample(file)
     layout = _layout(sample, path, reading)
     rows = Rows(chain(sample[layout.first - 1 :], file), layout, path)
-    columns = _read(rows, len(layout.names), path)
+    columns = _read(rows, len(layout.names), path, room)
     raw = _named(columns, layout, reading)
     return Raw(raw.columns, (*raw.assumed, *_blank(rows.blank)))
 
@@ -252,8 +258,13 @@ class Rows:
 
 
 def _lines(file: Iterable[str], path: Path, first: int) -> Iterator[str]:
-    """Yield the lines of a file; a NUL shows that it is no text."""
+    """Yield the lines of a file; a NUL or a line without end shows that it is no text."""
     for number, line in enumerate(file, start=first):
+        if len(line) > LONGEST:
+            raise DataError(
+                f"{path}: line {number} has more than {LONGEST:,} characters, so this is no table "
+                "of lines: give one with a line for each row"
+            )
         if "\0" in line:
             raise DataError(
                 f"{path}: line {number} holds a NUL character, so this is no plain text: "
@@ -262,14 +273,19 @@ def _lines(file: Iterable[str], path: Path, first: int) -> Iterator[str]:
         yield line
 
 
-def _read(rows: Rows, width: int, path: Path) -> list[Column]:
+def _read(rows: Rows, width: int, path: Path, room: Room | None) -> list[Column]:
     # The place of each distinct text; an unknown text gets the next place as it is looked up.
     indexes = [defaultdict[str, int](count().__next__) for _ in range(width)]
     parts: list[list[Codes]] = [[] for _ in range(width)]
     body = iter(rows)
-    while chunk := list(islice(body, _CHUNK)):
+    known = 0
+    while chunk := list(islice(body, max(1, _CHUNK_CELLS // width))):
         for column, index, part in zip(zip(*chunk, strict=True), indexes, parts, strict=True):
             part.append(np.fromiter(map(index.__getitem__, column), np.int64, len(chunk)))
+        if room is not None:
+            before, known = known, sum(map(len, indexes))
+            room.cells(len(chunk), width)
+            room.take((known - before) * DIFFERENT)
     if not parts[0]:
         raise DataError(f"{path}: the table has no records: only a header row was found")
     columns = []

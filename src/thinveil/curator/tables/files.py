@@ -30,6 +30,7 @@ from thinveil.curator.tables.reading import (
 )
 from thinveil.errors import DataError, UsageError
 from thinveil.language.schema import Schema
+from thinveil.passwords import missing, shown
 
 _PROBLEMS: Final[Mapping[type[OSError], str]] = {
     FileNotFoundError: "there is no such file: check the path",
@@ -92,14 +93,19 @@ def read_columns(source: object, reading: Reading) -> Raw:
         return read_frame(source, reading)
     name = os.fspath(source)
     if not isinstance(name, str) or "\0" in name:
-        raise UsageError(f"{name!r} cannot be the path of a file: give a path as text")
+        raise UsageError(f"{shown(str(name))!r} cannot be the path of a file: give a path as text")
     path = Path(name)
     try:
         kind = kind_of_file(path)
         return read_delimited(path, reading) if kind is None else kind.read(path, reading)
+    except MemoryError:
+        raise DataError(
+            f"{missing(path)}: there is not enough memory to read it: give a part of it, or let "
+            "DuckDB count where it lies (--engine duckdb)"
+        ) from None
     except OSError as error:
         what = _PROBLEMS.get(type(error), f"cannot be read ({error.strerror})")
-        raise DataError(f"{path}: {what}") from None
+        raise DataError(f"{missing(path)}: {what}") from None
 
 
 def code(
@@ -121,14 +127,15 @@ def code(
 def check_columns(names: Sequence[str], schema: Schema) -> None:
     """Refuse a table whose columns are not those of the schema, in any order."""
     listed = ", ".join(map(repr, names[:50]))
+    there, described = set(names), set(schema.names)
     for attribute in schema:
-        if attribute.name not in names:
+        if attribute.name not in there:
             raise DataError(
                 f"the table has no column {attribute.name!r}, which the schema describes; "
                 f"its columns are {listed}: correct the schema or the table's header"
             )
     for name in names:
-        if name not in schema.names:
+        if name not in described:
             raise DataError(
                 f"the table has a column {name!r} that the schema does not describe: add it to "
                 f"the schema, or leave it out ({leaving_out(name)})"

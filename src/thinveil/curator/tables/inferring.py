@@ -7,7 +7,6 @@ extremes of a column are not public, so a grid gets no bounds here.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -34,7 +33,7 @@ from thinveil.language.formats import Numeral
 from thinveil.language.formats.truths import truths_in
 from thinveil.language.numbers.digits import SURE
 from thinveil.language.schema import DAY_LONG, EXACT, NUMBERS, Attribute, Categories, Grid, Schema
-from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, ticks
+from thinveil.language.texts import DAY, MOMENT, NUMBER, clock, day, many, quoted, ticks
 
 TIMES: Final = (86_400 * 10**6, 3600 * 10**6, 60 * 10**6, 10**6, 1000, 1)
 """The steps of times that are tried, in microseconds; the coarsest is a day."""
@@ -243,7 +242,7 @@ def _taken_as_missing(words: Collection[str], why: str) -> str:
     listed = sorted(words)
     verb, again = ("means", "it as a text") if len(listed) == 1 else ("mean", "them as texts")
     marks = {word: "=" if word.startswith("-") else " " for word in listed}
-    options = " ".join(f"--not-missing{marks[word]}{shlex.quote(word)}" for word in listed)
+    options = " ".join(f"--not-missing{marks[word]}{quoted(word)}" for word in listed)
     return f"{' and '.join(listed)} {verb} missing, {why} ({options} keeps {again})"
 
 

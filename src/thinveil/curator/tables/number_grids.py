@@ -6,7 +6,6 @@ to 15 significant digits; doubles, one by one; decimals that are rounded down to
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -18,7 +17,7 @@ from thinveil.errors import DataError
 from thinveil.language.numbers import double_codes
 from thinveil.language.numbers.digits import SURE, Digits, digits_of, held, without_noise
 from thinveil.language.schema import EXACT, LIMIT, Attribute, Grid, Kind, Schema
-from thinveil.language.texts import NUMBER, in_digits
+from thinveil.language.texts import NUMBER, in_digits, quoted
 
 _FIT: Final = 18  # digits that every code has room for: 10^18 < 2^62
 _FAR: Final = 400  # powers of ten beyond which no column is read; the smallest double has 324
@@ -280,7 +279,7 @@ def _double_coder(grid: Grid) -> Callable[[str], int]:
 
 
 def _option(name: str) -> str:
-    return f"--precision {shlex.quote(f'{name}=STEP')}"
+    return f"--precision {quoted(f'{name}=STEP')}"
 
 
 def _beyond(name: str) -> DataError:

@@ -7,14 +7,13 @@ its dialect, the texts that mean a missing value, and the columns that are wante
 from __future__ import annotations
 
 import codecs
-import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from thinveil.errors import DataError, UsageError
 from thinveil.language.schema import Schema
-from thinveil.language.texts import many, nearest
+from thinveil.language.texts import many, nearest, quoted
 
 if TYPE_CHECKING:
     from thinveil.curator.tables.coding import Column
@@ -81,9 +80,7 @@ class Reading:
     steps: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("missing", "not_missing", "only", "drop"):
-            object.__setattr__(self, name, _texts(getattr(self, name)))
-        object.__setattr__(self, "steps", {name: str(step) for name, step in self.steps.items()})
+        self._check_kinds()
         if self.separator in ("tab", "\\t"):
             object.__setattr__(self, "separator", "\t")
         if self.separator is not None and not _single(self.separator):
@@ -106,6 +103,17 @@ class Reading:
             raise UsageError(f"the text {both[0]!r} is given as missing and as not missing")
         if self.only and self.drop:
             raise UsageError("--only and --drop exclude each other: give one of them")
+
+    def _check_kinds(self) -> None:
+        """Refuse what is of no use as a text, also where a transcript says it."""
+        for name in ("missing", "not_missing", "only", "drop"):
+            object.__setattr__(self, name, _texts(getattr(self, name), name))
+        for name in ("separator", "quote", "encoding", "comment", "dates", "sheet"):
+            if not isinstance(getattr(self, name), str | None):
+                raise UsageError(f"{name}: give a text")
+        if not isinstance(self.steps, Mapping):
+            raise UsageError("steps: give a step for each of some columns")
+        object.__setattr__(self, "steps", {name: str(step) for name, step in self.steps.items()})
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Reading:
@@ -199,7 +207,7 @@ def leaving_out(*names: str) -> str:
     --drop 'age,"City, State"'; in Python drop=['age', 'City, State']
     """
     few = list(names) if len(names) < 4 else "[...]"
-    return f"--drop {shlex.quote(listed(names))}; in Python drop={few}"
+    return f"--drop {quoted(listed(names))}; in Python drop={few}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -216,7 +224,7 @@ def listed(names: Iterable[str]) -> str:
 def _no_column(flag: str, name: str, names: Sequence[str]) -> str:
     """Say that there is no such column, and which one may be meant."""
     meant = nearest(name, names) or next((each for each in names if name in each.split(",")), "")
-    hint = f" (did you mean {flag} {shlex.quote(listed([meant]))}?)" if meant else ""
+    hint = f" (did you mean {flag} {quoted(listed([meant]))}?)" if meant else ""
     known = ", ".join(map(repr, names[:50]))
     return f"there is no column {name!r}{hint}; the columns are {known}"
 
@@ -268,8 +276,14 @@ class Raw:
         return Raw([each for each in self.columns if each.name in kept], (*self.assumed, *said))
 
 
-def _texts(value: Collection[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _texts(value: object, name: str) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"{name}: give texts")
+    texts = tuple(texts)
+    if not all(isinstance(each, str) for each in texts):
+        raise UsageError(f"{name}: give texts, and nothing else")
+    return texts
 
 
 def _single(mark: str) -> bool:

@@ -1,21 +1,14 @@
 // Runs on the server of this machine: requests out, server-sent events in.
 
-const AGAIN = 300; // milliseconds until a stream that broke is opened again
+import { ask } from "./key.js";
+import { Stream } from "./stream.js";
 
-async function call(path, options = {}) {
-  let response;
-  try {
-    response = await fetch(path, options);
-  } catch {
-    throw new Error("The lab does not answer. Is thinveil lab still running in its terminal?");
-  }
-  const plain = await response.json().catch(() => ({}));
-  if (!response.ok) throw Object.assign(new Error(plain.error ?? `The lab answered ${response.status}.`), { status: response.status });
-  return plain;
-}
+const AGAIN = 300; // milliseconds until a stream that ended is opened again; twice as many after each failure
+const LONGEST = 10_000;
 
-const post = (path, plain, method = "POST") =>
-  call(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(plain) });
+const call = async (path, options) => (await ask(path, options)).json();
+const post = (path, plain) =>
+  call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(plain) });
 
 export class Live {
   constructor() { this.run = null; this.stream = null; this.last = -1; }
@@ -27,41 +20,42 @@ export class Live {
   /** Begin a run; `hear` gets every event, `lose` a message when the server is gone. */
   async start(setting, hear, lose) {
     this.stop();
-    this.hear = hear;
-    this.lose = lose;
-    this.last = -1;
+    Object.assign(this, { hear, lose, last: -1 });
     this.run = (await post("api/runs", setting)).run;
     this.listen();
   }
 
-  listen() {
-    const stream = new EventSource(`api/runs/${this.run}/events?after=${this.last}`);
+  /** Hear the run to its end: where a stream stops, the next one goes on after its last event. */
+  async listen(wait = AGAIN) {
+    this.leave();
+    const stream = new Stream(), before = this.last;
     this.stream = stream;
-    stream.onmessage = (message) => {
+    let whole = false;
+    try {
+      await stream.open(`api/runs/${this.run}/events`, this.last);
+      if (stream === this.stream) this.lose(null);
+      whole = await stream.read((event) => { if (stream === this.stream) this.take(event); });
+    } catch (error) {
       if (stream !== this.stream) return;
-      this.last = Number(message.lastEventId);
-      const event = JSON.parse(message.data);
-      if (event.kind === "end") stream.close();
-      this.hear(event);
-    };
-    stream.onerror = () => {
-      if (stream !== this.stream) return;
-      stream.close();
-      setTimeout(() => { if (stream === this.stream) this.reconnect(true); }, AGAIN);
-    };
+      if (!error.silent) return this.refuse(error);
+      this.lose(`${error.message} The page keeps what it has, and asks again.`, true);
+    }
+    const next = whole || this.last > before ? AGAIN : Math.min(2 * wait, LONGEST);
+    setTimeout(() => { if (stream === this.stream) this.listen(next); }, next);
   }
 
-  /** Go on where the stream stopped, or say why that is not possible. */
-  async reconnect(quiet = false) {
-    try {
-      await call(`api/runs/${this.run}`);
-      this.lose(null);
-      this.listen();
-    } catch (error) {
-      if (error.status === 403) this.lose("The lab was started again. Open the new address that it printed.", false);
-      else if (error.status) this.lose(error.message, false);
-      else this.lose(quiet ? `${error.message} The page keeps what it has; the run waits.` : error.message, true);
-    }
+  take({ id, data }) {
+    this.last = Number(id);
+    const event = JSON.parse(data);
+    if (event.kind === "end") this.leave();
+    this.hear(event);
+  }
+
+  /** Say why there will be no further stream. */
+  refuse(error) {
+    this.leave();
+    if (!error.status) throw error;
+    this.lose(error.status === 401 ? "The lab was started again. Open the new address that it printed." : error.message, false);
   }
 
   control(plain) { return post(`api/runs/${this.run}/control`, plain); }
@@ -70,10 +64,14 @@ export class Live {
   step(what) { return this.control({ action: what }); }
   speed(speed) { return this.run ? this.control({ speed }).catch((error) => { if (error.status !== 404) throw error; }) : null; }
 
-  stop() {
+  leave() {
     this.stream?.close();
     this.stream = null;
-    if (this.run) fetch(`api/runs/${this.run}`, { method: "DELETE", keepalive: true }).catch(() => {});
+  }
+
+  stop() {
+    this.leave();
+    if (this.run) ask(`api/runs/${this.run}`, { method: "DELETE", keepalive: true }).catch(() => {});
     this.run = null;
   }
 }

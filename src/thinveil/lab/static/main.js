@@ -3,6 +3,7 @@
 import { Board } from "./board.js";
 import { Drawer } from "./drawer.js";
 import { Gauge } from "./gauges.js";
+import { brought, drop, take } from "./key.js";
 import { Live } from "./live.js";
 import { Run } from "./model.js";
 import { Recorded } from "./recorded.js";
@@ -342,14 +343,21 @@ function theme(dark) {
   find("theme").textContent = dark ? "Light colours" : "Dark colours";
 }
 
+/** Show nothing but where the key is to be found. */
+function shut() {
+  drop();
+  document.body.dataset.state = "shut";
+  find("shut").hidden = false;
+}
+
 async function open() {
   theme(matchMedia("(prefers-color-scheme: dark)").matches);
-  if (!recorded && location.search) history.replaceState(null, "", location.pathname);
   document.body.classList.toggle("recorded", recorded);
+  if (!recorded && !take()) return shut();
   become("starting");
   try {
     choices = await source.choices();
-  } catch (error) { become("idle"); find("go").disabled = true; return alarm(error); }
+  } catch (error) { if (error.status === 401) return shut(); become("idle"); find("go").disabled = true; return alarm(error); }
   find("table").replaceChildren(...choices.tables.map((each) => option(each.name, each.title)));
   find("mechanism").replaceChildren(...choices.mechanisms.map((each) =>
     option(each.name, each.missing ? `${each.title ?? each.name} (${each.missing})` : each.title ?? each.name, Boolean(each.missing))));
@@ -381,8 +389,9 @@ find("one").addEventListener("click", () => step("question"));
 find("reset").addEventListener("click", clear);
 find("save").addEventListener("click", save);
 find("speed").addEventListener("change", async () => { try { await source.speed(Number(find("speed").value)); } catch (error) { alarm(error); } });
-find("reconnect").addEventListener("click", () => source.reconnect());
+find("reconnect").addEventListener("click", () => source.listen());
 find("truth").addEventListener("click", () => showTruth(find("truth").getAttribute("aria-pressed") !== "true"));
 find("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme !== "dark"));
+addEventListener("hashchange", () => { if (!recorded && brought()) location.reload(); });
 addEventListener("pagehide", () => { if (!recorded) source.stop(); });
 open();

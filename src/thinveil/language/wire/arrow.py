@@ -23,6 +23,7 @@ rest of what is said in the metadata of its schema. Nothing is compressed.
 from __future__ import annotations
 
 import struct
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,9 @@ from thinveil.errors import FieldError, MissingExtra, TooLarge
 from thinveil.language.queries import WHOLE, Cells, Codes, Floats, QueryBatch
 from thinveil.language.schema import LIMIT, Schema
 from thinveil.language.texts import many
-from thinveil.language.wire.json import MOST_EPSILON, Asked, Limits, Reply, check_size, few, narrow
+from thinveil.language.wire.flatbuffers import inner, root, slot
+from thinveil.language.wire.json import Asked, Reply, few, narrow
+from thinveil.language.wire.limits import MOST_EPSILON, Limits, check_size
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 
@@ -40,8 +43,12 @@ _LISTS: Final = (
     "cell_columns", "cell_low", "cell_length", "cell", "column", "low", "high", "threshold",
     "sizes", "repeats",
 )  # fmt: skip
+_LARGEST_HEAD: Final = 2**16  # bytes that describe columns; ours has two thousand
 _WHOLE: Final = ("int8", "int16", "int32", "int64")
-_COMPRESSION: Final = 3  # the place of the codec in the description of a record batch
+_HEADER: Final = 2  # places in the description of a message, and of a record batch in it
+_CUSTOM: Final = 4
+COMPRESSION: Final = 3
+"""The place of the codec in the description of a record batch."""
 
 
 def pyarrow(what: str = "Arrow over HTTP") -> Any:
@@ -116,9 +123,10 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
         raise FieldError("", "the record batch needs one row with the documented columns")
     if len(record.schema.names) != len(_LISTS) + 2:
         raise FieldError("", "a column of the record batch stands twice")
+    short = {name: _values(record, name, _WHOLE, "signed whole numbers") for name in _LISTS}
+    _check_lengths(short, len(schema), limits)  # before they become eight times as large
     lists: dict[str, Any] = {
-        name: _values(record, name, _WHOLE, "signed whole numbers").astype(np.int64, copy=False)
-        for name in _LISTS
+        name: values.astype(np.int64, copy=False) for name, values in short.items()
     }
     boxes, questions = len(lists["cell"]), len(lists["threshold"])
     check_size(questions, boxes, 0, limits)
@@ -153,12 +161,24 @@ def _asked(record: Any, schema: Schema, limits: Limits) -> Asked:
     return Asked(key[0].as_py(), batch)
 
 
+def _check_lengths(lists: dict[str, Any], attributes: int, limits: Limits) -> None:
+    """Refuse lists that are longer than any batch needs."""
+    for name in ("cell", "column", "low", "high"):
+        check_size(0, len(lists[name]), 0, limits)
+    for name in ("threshold", "sizes", "repeats"):
+        check_size(len(lists[name]), 0, 0, limits)
+    for name in ("cell_columns", "cell_low", "cell_length"):
+        check_size(0, len(lists[name]) // attributes, 0, limits)
+
+
 def _record(body: bytes | bytearray, what: str) -> Any:
     """Return the one record batch of a stream, checked and without any compression."""
     pa = pyarrow()
     try:
-        messages = list(pa.ipc.MessageReader.open_stream(pa.py_buffer(body)))
+        messages = list(islice(pa.ipc.MessageReader.open_stream(pa.py_buffer(body)), 3))
         if [message.type for message in messages] != ["schema", "record batch"]:
+            raise ValueError
+        if max(message.metadata.size for message in messages) > _LARGEST_HEAD:
             raise ValueError
         if _compressed(memoryview(messages[1].metadata)):
             raise FieldError("", f"{what} is compressed: send it as it is")
@@ -172,23 +192,16 @@ def _record(body: bytes | bytearray, what: str) -> Any:
 def _compressed(metadata: memoryview) -> bool:
     """Tell from the flatbuffer that describes a record batch whether it names a codec.
 
-    What is compressed could be many times larger than what was sent, and is not accepted.
+    What is compressed could be many times larger than what was sent, and is not accepted. Arrow
+    0.17 named its codec in a message's own metadata, where readers still look: none may be there.
     """
-    message = struct.unpack_from("<I", metadata)[0]
-    header = _slot(metadata, message, 2)
-    if header is None:
+    message = root(metadata)
+    record = inner(metadata, message, _HEADER)
+    if record is None:
         raise ValueError("no header")
-    record = header + struct.unpack_from("<I", metadata, header)[0]
-    return _slot(metadata, record, _COMPRESSION) is not None
-
-
-def _slot(metadata: memoryview, table: int, place: int) -> int | None:
-    """Return where a field of a flatbuffer table stands, or None where it is left out."""
-    vtable = table - struct.unpack_from("<i", metadata, table)[0]
-    size = struct.unpack_from("<H", metadata, vtable)[0]
-    entry = 4 + 2 * place
-    offset = struct.unpack_from("<H", metadata, vtable + entry)[0] if entry < size else 0
-    return table + offset if offset else None
+    if slot(metadata, message, _CUSTOM) is not None:
+        return True
+    return slot(metadata, record, COMPRESSION) is not None
 
 
 def _values(record: Any, name: str, kinds: tuple[str, ...], what: str) -> Any:

@@ -26,8 +26,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -35,46 +35,19 @@ import numpy as np
 import numpy.typing as npt
 
 from thinveil.errors import FieldError, TooLarge
-from thinveil.language.queries import Codes, Floats, Loss, QueryBatch, Range, batch_of
+from thinveil.language.queries import Codes, Floats, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING, Schema
+from thinveil.language.wire.draft import Draft, known_name, loss_of, repeats_of, short_value
+from thinveil.language.wire.limits import Limits
+from thinveil.language.wire.reader import WINDOW, Reader
 
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:+-]{0,199}")
 """What a batch's key may look like: it stands in logs and in the ledger."""
 
-MOST_EPSILON: Final = 1e100
-"""No loss is larger: sums of any number of them stay within doubles."""
-
-_JSON: Final = 2**24
-_CELLS: Final = 2**24  # boxes times attributes: what a batch may hold once it is spread out
+_LONGEST: Final = 512  # characters of one range in a box, with its name, white space, and to spare
 _NARROW: Final = (np.int8, np.int16, np.int32)
-_EXACT: Final = 2**53  # whole numbers up to here are exact as doubles, and may be written so
+_PIECE: Final = 2**13  # answers that are written at once: a few milliseconds
 _TOP: Final = frozenset({"key", "epsilon", "repeats", "questions"})
-_QUESTION: Final = frozenset({"boxes", "more_than", "epsilon", "repeats"})
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a service takes at once.
-
-    Args:
-        answers: The most answers to one batch, repeats counted.
-        boxes: The most boxes in one batch.
-        body: The most bytes of one request.
-        json: The most bytes of one in JSON, which takes far more room once it is read.
-        pairs: The most pairs of boxes within questions: all of them may have to be compared.
-    """
-
-    answers: int
-    boxes: int
-    body: int
-    json: int = _JSON
-    pairs: int = 2**26
-
-    @staticmethod
-    def of(schema: Schema, answers: int, body: int) -> Limits:
-        """Return limits that fit a table: the more attributes, the fewer boxes."""
-        boxes = min(4 * answers, max(_CELLS // len(schema), 1024))
-        return Limits(answers, boxes, body, min(body, _JSON))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,139 +167,50 @@ def decode_batch(body: bytes | bytearray, schema: Schema, limits: Limits) -> Ask
         raise TooLarge(
             f"a body in JSON may have at most {limits.json} bytes: split it, or use Arrow"
         )
-    top = _object(_parsed(body), "", _TOP)
-    key = top.get("key")
+    reader = Reader(body, max(WINDOW, _LONGEST * len(schema)))
+    if reader.next() != "{":
+        raise FieldError("", "the body must be an object in JSON")
+    key: object = None
+    draft = Draft(schema, limits)
+    for name in reader.members():
+        known_name(name, _TOP, "")
+        if name == "questions":
+            draft.read(reader)
+        elif name == "key":
+            key = short_value(reader, name)
+        elif name == "repeats":
+            draft.repeats = repeats_of(short_value(reader, name), name)
+        else:
+            draft.epsilon = loss_of(short_value(reader, name), name)
+    reader.end()
     if not isinstance(key, str):
         raise FieldError("key", "every batch needs a key, a text of your choice")
-    questions = _list(top, "questions", "", "a batch needs at least one question")
-    check_size(len(questions), 0, 0, limits)
-    column_of = {name: column for column, name in enumerate(schema.names)}
-    usual = {
-        "repeats": _repeats(top.get("repeats", 1), "repeats"),
-        "epsilon": _epsilon(top.get("epsilon"), "epsilon"),
-    }
-    asked: list[tuple[list[dict[int, Range]], int]] = []
-    repeats, epsilons = [], []
-    answers = boxes = pairs = 0
-    for number, given in enumerate(questions):
-        where = f"questions[{number}]"
-        question = {**usual, **_object(given, where, _QUESTION)}
-        union = _list(question, "boxes", f"{where}.", "every question needs at least one box")
-        repeats.append(_repeats(question["repeats"], f"{where}.repeats"))
-        answers, boxes, pairs = answers + repeats[-1], boxes + len(union), pairs + len(union) ** 2
-        check_size(answers, boxes, pairs, limits)
-        held = [_box(box, f"{where}.boxes[{at}]", column_of) for at, box in enumerate(union)]
-        asked.append((held, _whole(question.get("more_than"), f"{where}.more_than")))
-        epsilons.append(_epsilon(question["epsilon"], f"{where}.epsilon"))
-    batch = batch_of(asked, repeats[0] if len(set(repeats)) == 1 else repeats)
-    return Asked(key, replace(batch, epsilon=_losses(epsilons)))
-
-
-def check_size(answers: int, boxes: int, pairs: int, limits: Limits) -> None:
-    """Refuse a batch that is larger than a service takes at once: TooLarge names the limit."""
-    for size, most, what in (
-        (answers, limits.answers, "answers"),
-        (boxes, limits.boxes, "boxes"),
-        (pairs, limits.pairs, "pairs of boxes within questions"),
-    ):
-        if size > most:
-            raise TooLarge(f"a batch may have at most {most} {what}: split it")
-
-
-def _parsed(body: bytes | bytearray) -> object:
-    try:
-        return json.loads(body, parse_constant=int)  # which knows no NaN and no infinity
-    except (ValueError, RecursionError):  # also what is not UTF-8, and numbers without end
-        raise FieldError("", "the body is not JSON (UTF-8, finite numbers)") from None
-
-
-def _object(value: object, where: str, known: frozenset[str]) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise FieldError(where, f"{'the body ' if not where else ''}must be an object")
-    if not known.issuperset(value):
-        raise FieldError(where, f"unknown field; known are {', '.join(sorted(known))}")
-    return value
-
-
-def _list(given: Mapping[str, Any], name: str, where: str, if_empty: str) -> list[Any]:
-    value = given.get(name)
-    if not isinstance(value, list):
-        raise FieldError(where + name, "must be a list")
-    if not value:
-        raise FieldError(where + name, if_empty)
-    return value
-
-
-def _whole(value: object, where: str) -> int:
-    if type(value) is float and value.is_integer() and abs(value) <= _EXACT:
-        return int(value)
-    if type(value) is not int:
-        raise FieldError(where, "must be a whole number")
-    return value
-
-
-def _repeats(value: object, where: str) -> int:
-    repeats = _whole(value, where)
-    if repeats < 1:
-        raise FieldError(where, "must be at least 1")
-    return repeats
-
-
-def _epsilon(value: object, where: str) -> float | None:
-    """Read a loss; null where nothing is claimed."""
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise FieldError(where, "must be a number")
-    if not 0 < value <= MOST_EPSILON:
-        raise FieldError(where, f"must lie above zero, and not above {MOST_EPSILON:g}")
-    return float(value)
-
-
-def _losses(epsilons: list[float | None]) -> Loss:
-    """Return one loss for all questions, one for each, or none."""
-    first = epsilons[0]
-    if all(each == first for each in epsilons):
-        return first
-    if None in epsilons:
-        raise FieldError("epsilon", "give every question a loss, or none of them")
-    return np.array(epsilons, np.float64)
-
-
-def _box(value: object, where: str, column_of: Mapping[str, int]) -> dict[int, Range]:
-    if not isinstance(value, dict):
-        raise FieldError(where, "must be an object of ranges, by the names of attributes")
-    box = {}
-    for name, span in value.items():
-        if (column := column_of.get(name)) is None:
-            raise FieldError(where, "names an attribute that the table does not have")
-        box[column] = _range(span, f"{where}, attribute {column}")
-    return box
-
-
-def _range(value: object, where: str) -> Range:
-    if value == "missing":
-        return MISSING, LOWEST
-    if not isinstance(value, list) or len(value) != 2:
-        raise FieldError(where, 'must be [low, high] or "missing"')
-    return _code(value[0], MISSING, where), _code(value[1], INFINITE, where)
-
-
-def _code(value: object, if_open: int, where: str) -> int:
-    code = if_open if value is None else _whole(value, where)
-    if not MISSING <= code <= INFINITE:
-        raise FieldError(where, "a code must fit into 64 bits")
-    return code
+    return Asked(key, draft.batch())
 
 
 def encode_reply(reply: Reply, batch: QueryBatch) -> bytes:
     """Write answers as JSON, a list for each question; no answer is null."""
-    values = [None if value != value else value for value in reply.values.tolist()]
-    ends = np.cumsum(np.full(batch.questions, batch.repeats)).tolist()
-    rows = [values[start:end] for start, end in pairwise([0, *ends])]
-    said = {"key": reply.key, "answers": rows, "cost": reply.cost, "left": reply.left}
-    plain = {**said, "again": reply.again}
-    return json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
+    return b"".join(reply_pieces(reply, batch))
+
+
+def reply_pieces(reply: Reply, batch: QueryBatch, most: int = _PIECE) -> Iterator[bytes]:
+    """Write the same in pieces of so many answers; a question's may lie in several."""
+    ends = np.cumsum(np.full(batch.questions, batch.repeats))
+    lead = json.dumps({"key": reply.key}, separators=(",", ":"))[:-1] + ',"answers":['
+    for start in range(0, len(reply.values), most):
+        plain = [
+            None if value != value else value for value in reply.values[start:][:most].tolist()
+        ]
+        first, last = np.searchsorted(ends, [start, start + len(plain)], "right").tolist()
+        cuts = (ends[first:last] - start).tolist()
+        whole = bool(cuts) and cuts[-1] == len(plain)  # the last question's answers end here
+        rows = [plain[at:end] for at, end in pairwise([0, *cuts, *([] if whole else [len(plain)])])]
+        text = json.dumps(rows, separators=(",", ":"), allow_nan=False)[1:-1]
+        new = not start or ends[first - 1] == start  # a question's answers begin here
+        yield (lead + text[not new : len(text) if whole else -1]).encode()
+        lead = ","
+    rest = {"cost": reply.cost, "left": reply.left, "again": reply.again}
+    yield ("]," + json.dumps(rest, separators=(",", ":"))[1:]).encode()
 
 
 def decode_reply(body: bytes) -> Reply:

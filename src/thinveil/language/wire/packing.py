@@ -24,6 +24,11 @@ def packed(values: Floats) -> bytes:
 
 
 def unpacked(data: bytes, tag: bytes | None = None) -> Floats:
-    """Read answers back; the tag stands in front unless it is given."""
+    """Read answers back; the tag stands in front unless it is given.
+
+    A ValueError says that there is no such tag, or that the last answer is cut.
+    """
     kind, start = (data[:1], 1) if tag is None else (tag, 0)
-    return np.frombuffer(data, _TAGS[kind], offset=start).astype(np.float64)
+    if kind not in _TAGS:
+        raise ValueError("not answers that were packed here")
+    return np.frombuffer(data[start:], _TAGS[kind]).astype(np.float64)

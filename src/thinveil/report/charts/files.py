@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import textwrap
+import zlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
 from thinveil.errors import MissingExtra, UsageError
-from thinveil.files import write_file
+from thinveil.files import PDF_MARK, write_file
 from thinveil.report.charts.pictures import Key, Picture, Spec, clean, layer, words
 
 FORMATS: Final = (".pdf", ".png", ".svg")
 """How the names of pictures may end."""
 APART: Final = {"scale": {"color": "independent", "strokeDash": "independent"}}
 """Of pictures side by side: each has colours and lines of its own."""
+_PNG_HEAD: Final = 33  # bytes of a PNG's signature and first chunk, before which none may stand
 _SCALE: Final = 2  # pixels of a PNG for each of the picture
 _LETTER: Final = 6.6  # the width of a letter of 13 pixels, on average and a little more
 _HEADLINE: Final = 9.5  # likewise of a headline
@@ -58,24 +61,36 @@ def _converter() -> Any:
     return vl_convert
 
 
-def save_pictures(pictures: Sequence[Picture], path: str | Path, width: int = 480) -> None:
+def save_pictures(
+    pictures: Sequence[Picture],
+    path: str | Path,
+    width: int = 480,
+    *,
+    overwrite: bool = False,
+    spare: bool = False,
+) -> None:
     """Draw pictures side by side, each with its title, its legend and how it was measured.
 
     Args:
         pictures: What to draw.
         path: The file; its name says the format.
         width: The width of a panel, with the names beside it.
+        overwrite: Whether it may replace a file that is no picture of ours.
+        spare: Whether it goes to a name beside where it may not (`files.replacing`).
 
     Raises:
         MissingExtra: vl-convert is not installed.
         OutputError: The file cannot be written.
     """
     drawn = [_picture(each, width) for each in pictures]
-    save(drawn[0] if len(drawn) == 1 else {"hconcat": drawn, "resolve": APART}, path)
+    whole = drawn[0] if len(drawn) == 1 else {"hconcat": drawn, "resolve": APART}
+    save(whole, path, overwrite=overwrite, spare=spare)
 
 
-def save(spec: Spec, path: str | Path) -> None:
+def save(spec: Spec, path: str | Path, *, overwrite: bool = False, spare: bool = False) -> None:
     """Draw a specification; colours of the style sheet become those of its light theme.
+
+    A picture of ours is replaced, another file only if `overwrite` says so.
 
     Raises:
         MissingExtra: vl-convert is not installed.
@@ -89,8 +104,22 @@ def save(spec: Spec, path: str | Path) -> None:
     text = re.sub(r"var\(--([\w-]+)\)", lambda found: colours.get(found[1], found[0]), text)
     kind = Path(path).suffix.lower().removeprefix(".")
     how = {"scale": _SCALE} if kind == "png" else {}
-    made = getattr(_converter(), f"vegalite_to_{kind}")(text, **how)
-    write_file(path, made, f"cannot save the figure {path}")
+    made = _marked(getattr(_converter(), f"vegalite_to_{kind}")(text, **how))
+    named = f"the figure {path}"
+    write_file(path, made, named, kind="picture", overwrite=overwrite, spare=spare)
+
+
+def _marked(picture: str | bytes) -> bytes:
+    """Return a picture that says in its first bytes that it is ours; it looks the same."""
+    if isinstance(picture, str):
+        return re.sub(
+            "(<svg [^>]*>)", r"\1<metadata>thinveil</metadata>", picture, count=1
+        ).encode()
+    if picture.startswith(b"%PDF"):  # the second line is a remark of four bytes that are no text
+        return re.sub(rb"(?<=\n%)[\x80-\xff]{4}(?=\n)", PDF_MARK, picture, count=1)
+    text = b"tEXtSoftware\0thinveil"
+    chunk = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
+    return picture[:_PNG_HEAD] + chunk + picture[_PNG_HEAD:]
 
 
 def _picture(picture: Picture, width: int) -> Spec:

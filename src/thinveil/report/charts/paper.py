@@ -17,19 +17,28 @@ _WIDTH, _HEIGHT = 480, 300
 _COUNTS: Final = {"format": "~s"}
 _NAMED: Final = ("balance", "duration", "pdays", "age", "job")
 """The attributes that are named in the picture: the others would stand on top of each other."""
+_FIGURES: Final = {
+    "columns": "single-attributes", "sensitivity": "sensitivity", "detector": "detector",
+}  # fmt: skip
 _BIN: Final = 4  # answers that share a bar
 _MOST: Final = 250  # answers, where the histograms end
 
 
-def _save(spec: Spec, folder: Path, name: str) -> list[Path]:
+def paths(experiment: str, folder: Path) -> list[Path]:
+    """Return where the figure of an experiment goes, in each format; nowhere if it has none."""
+    name = _FIGURES.get(experiment)
+    return [folder / f"{name}.{kind}" for kind in ("svg", "png")] if name else []
+
+
+def _save(spec: Spec, folder: Path, experiment: str, overwrite: bool) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot save figures in {folder}: {error.strerror}") from None
-    paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
-    for path in paths:
-        save(spec, path)
-    return paths
+    saved = paths(experiment, folder)
+    for path in saved:
+        save(spec, path, overwrite=overwrite, spare=True)
+    return saved
 
 
 def _panel(title: str, layers: list[Spec], height: int = _HEIGHT) -> Spec:
@@ -43,7 +52,7 @@ def _kinds(meaning: dict[str, str]) -> dict[str, Any]:
     return {"field": "kind", "type": "nominal", "scale": colours(meaning), "legend": legend}
 
 
-def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
+def single_attributes(rows: Sequence[Row], folder: Path, *, overwrite: bool = False) -> list[Path]:
     """Draw queries against distinct values for each attribute by itself."""
     prefix = "distinct values of "
     distinct = {
@@ -77,10 +86,12 @@ def single_attributes(rows: Sequence[Row], folder: Path) -> list[Path]:
     text = words(align="right", dx=-10, dy=-8)
     names = {"data": {"values": named}, **layer(text, **where, text={"field": "name"})}
     title = "Each attribute by itself (bank table)"
-    return _save(_panel(title, [points_layer, names]), folder, "single-attributes")
+    return _save(_panel(title, [points_layer, names]), folder, "columns", overwrite)
 
 
-def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 1) -> list[Path]:
+def sensitivity(
+    steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 1, *, overwrite: bool = False
+) -> list[Path]:
     """Draw the staircase: what comes back at each threshold, and what it gives away."""
     rows = [
         {
@@ -112,13 +123,14 @@ def sensitivity(steps: Sequence[tuple[int, float, int]], folder: Path, k: int = 
         ],
         height=220,
     )
-    return _save({**spec, "width": 640, "data": {"values": rows}}, folder, "sensitivity")
+    whole = {**spec, "width": 640, "data": {"values": rows}}
+    return _save(whole, folder, "sensitivity", overwrite)
 
 
-def detector(measured: simulation.Measured, folder: Path) -> list[Path]:
+def detector(measured: simulation.Measured, folder: Path, *, overwrite: bool = False) -> list[Path]:
     """Draw how often tests on m answers are right, and how many answers a sequential one needs."""
     both = {"hconcat": [_tests(measured), _walks(measured)], "resolve": APART}
-    return _save(both, folder, "detector")
+    return _save(both, folder, "detector", overwrite)
 
 
 def _tests(measured: simulation.Measured) -> Spec:

@@ -45,12 +45,13 @@ _FILES: Final = (
     "schema", "json", "output", "transcript", "resume", "truth", "report", "source",
 )  # fmt: skip
 _FOLDERS: Final = re.compile(
-    r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\~](?=\S)(?:[^/\\'\"]*[/\\])*|[^\s/\\'\"]+[/\\](?=\S*\.\w)"
+    r"(?<![\w/\\~])(?:[A-Za-z]:)?[/\\~](?=\S)(?:[^/\\'\"]*[/\\])*"
+    r"|(?<![^\s/\\'\"])[^\s/\\'\"]+[/\\](?=\S*\.\w)"
 )
 """A whole path up to its last slash, or a folder before something that ends like a file."""
 _HINTS: Final = re.compile(r" \(--[^)]*\)")
 """Which option would help: of use at a terminal, and not to whoever is handed a report."""
-_ADDRESS: Final = re.compile(r"\b(?P<kind>[A-Za-z][\w+.-]*)://[^\s'\",;]*")
+_ADDRESS: Final = re.compile(r"\b(?P<kind>[A-Za-z][\w+.-]{,200})://[^\s'\",;]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console, RenderableType
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from thinveil.errors import EXIT_EARLY
+from thinveil.report.text.screen import Text
 from thinveil.verdicts.judging.claim_check import LOOKED_AT, ClaimCheck
 from thinveil.verdicts.judging.possible import up
 from thinveil.verdicts.phrases import many

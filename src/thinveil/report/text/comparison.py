@@ -9,10 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from thinveil.report.charts.risk import SHARES
 from thinveil.report.text.remarks import how_it_was_read, listed
+from thinveil.report.text.screen import Text, lines
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.outcomes import TASKS, Comparison, Line, Outcome
 from thinveil.verdicts.comparing.risk import Known, Risk
@@ -67,7 +67,7 @@ def _table(compared: Comparison, width: int) -> Table:
         table.add_column(HEADINGS[task], justify="right", overflow="fold")
         one = usual.get(task)
         guess = one and f"{out_of(mean(one.baseline), one.of, one.unit)}\n0 answers{comma}loss 0"
-        nothing.append(Text(guess or ""))
+        nothing.append(lines((guess or "").split("\n")))
         marginals.append(Text(f"{mean(one.marginals)} of {one.of:,}" if one else ""))
         known = None if one is None else one.others
         others.append(Text("" if one is None or known is None else f"{mean(known)} of {one.of:,}"))
@@ -97,15 +97,15 @@ def _cells(usual: Mapping[str, Outcome], line: Line, comma: str) -> list[Text]:
             cells.append(Text("not tried", "dim"))
             continue
         same = each.task in usual and usual[each.task].unit == each.unit
-        lines = [_recovered(each, "" if same else f" {each.unit}")]
+        parts = [_recovered(each, "" if same else f" {each.unit}")]
         if each.task not in usual or usual[each.task].of != each.of:
-            lines.append(f"(asking nothing: {mean(each.baseline)})")
+            parts.append(f"(asking nothing: {mean(each.baseline)})")
         claimed = each.epsilon_claimed
         said = "no claim" if claimed is None else f"{word}{loss(claimed)}"
-        lines.append(f"{many(each.queries, 'answer')}{comma}{said}")
+        parts += f"{many(each.queries, 'answer')}{comma}{said}".split("\n")
         style = "red" if each.everything else "green" if each.at_baseline else "yellow"
-        text = Text("\n".join(lines))
-        text.stylize(style, 0, len(lines[0]))
+        text = lines(parts)
+        text.stylize(style, 0, len(parts[0]))
         cells.append(text)
     return cells + [Text("not reached", "dim")] * (len(TASKS) - len(cells))
 

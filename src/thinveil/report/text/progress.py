@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from thinveil.auditing.driver import Meter, Observer
 from thinveil.language.queries import About
+from thinveil.language.texts import one_line
 
 _EVERY = 0.1  # seconds between two looks
 
@@ -35,6 +36,7 @@ def progress(console: Console) -> Iterator[Observer]:
             now = time.monotonic()
             if now >= due:
                 due = now + _EVERY
-                bar.update(task, description=about.label, completed=about.done, asked=meter.queries)
+                label = one_line(about.label)
+                bar.update(task, description=label, completed=about.done, asked=meter.queries)
 
         yield observe

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.text import Text
+
+from thinveil.report.text.screen import Text
 
 
 def how_it_was_read(console: Console, assumed: Sequence[str], doubts: Sequence[str]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from thinveil.paper.rows import Row
+from thinveil.report.text.screen import Text
 
 
 def plain_table(*headings: str, title: str = "") -> Table:

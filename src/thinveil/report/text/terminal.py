@@ -9,11 +9,11 @@ from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from thinveil.report.text import claim_seen
 from thinveil.report.text.remarks import how_it_was_read, listed
 from thinveil.report.text.reproduced import plain_table
+from thinveil.report.text.screen import Text, lines
 from thinveil.verdicts import sentences
 from thinveil.verdicts.canaries import Canaries
 from thinveil.verdicts.limits.bounds import Bounds
@@ -369,14 +369,14 @@ def _people(people: Sequence[PersonResult]) -> RenderableType:
                 for name, each in person.values.items()
             }
             wrong = dict.fromkeys(person.prior_failed or (), " (outside --prior)")
-            found = "\n".join(
+            found = lines(
                 f"{name}: {', '.join(each)}{wrong.get(name, '')}" for name, each in values.items()
             )
         else:
-            found = ", ".join(person.said())
+            found = Text(", ".join(person.said()))
         right = {True: "yes", False: "NO", None: ""}[person.judged]
         matches = "" if person.matches is None else str(person.matches)
-        table.add_row(Text(known), *[matches] * counted, Text(found), *[right] * checked)
+        table.add_row(Text(known), *[matches] * counted, found, *[right] * checked)
     return Group(table, *_more(len(people) - _MOST_ROWS, "people"))
 
 

@@ -64,28 +64,27 @@ def compare(
     counter = IndexCounter(data.codes)
     lines: list[Line] = []
     interrupted = False
-    for place, name in enumerate(wanted):
-        line = Line(ClaimRecord.of(claim_named(name, settings.k)), ())
-        tasks = _tasks(data, settings, name, trials)
-        try:
-            line = replace(line, possible=_law(settings, name, data))
-            for number, task in enumerate(tasks):
-                done = (place + number / len(tasks)) / len(wanted)
-                part = 1 / len(tasks) / len(wanted)
-                outcome = task(within(observer, name, done, part), counter)
-                if isinstance(outcome, Outcome) and outcome.ended == "interrupted":
-                    raise KeyboardInterrupt
-                line = replace(line, outcomes=(*line.outcomes, outcome))
-        except MissingExtra as missing:
-            if wanted == (name,):
-                raise
-            line = replace(line, outcomes=(), missing=str(missing))
-        except KeyboardInterrupt:
-            interrupted = True
-        if line.outcomes or line.missing:
+    try:
+        for place, name in enumerate(wanted):
+            line = Line(ClaimRecord.of(claim_named(name, settings.k)), ())
             lines.append(line)
-        if interrupted:
-            break
+            try:
+                tasks = _tasks(data, settings, name, trials)
+                lines[-1] = line = replace(line, possible=_law(settings, name, data))
+                for number, task in enumerate(tasks):
+                    done = (place + number / len(tasks)) / len(wanted)
+                    part = 1 / len(tasks) / len(wanted)
+                    outcome = task(within(observer, name, done, part), counter)
+                    if isinstance(outcome, Outcome) and outcome.ended == "interrupted":
+                        raise KeyboardInterrupt
+                    lines[-1] = line = replace(line, outcomes=(*line.outcomes, outcome))
+            except MissingExtra as missing:
+                if wanted == (name,):
+                    raise
+                lines[-1] = replace(line, outcomes=(), missing=str(missing))
+    except KeyboardInterrupt:  # whenever it comes, what was done until then counts
+        interrupted = True
+        lines = [each for each in lines if each.outcomes or each.missing]
     return Comparison(
         lines=tuple(lines),
         settings=settings,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from thinveil.auditing.entries import confidence_of
 from thinveil.errors import EXIT_COMPLETE, EXIT_EARLY
+from thinveil.language.texts import one_line
 from thinveil.verdicts import sentences
 from thinveil.verdicts.comparing.candidates import Skipped
 from thinveil.verdicts.comparing.risk import Risk
@@ -259,6 +260,6 @@ class Comparison(Plain):
 
     def verdict(self) -> str:
         """Say what the comparison shows, and no more than that."""
-        return sentences.comparison(self)
+        return one_line(sentences.comparison(self))
 
     sentence = verdict

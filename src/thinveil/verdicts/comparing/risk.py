@@ -20,6 +20,7 @@ from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import About
+from thinveil.language.texts import one_line
 from thinveil.verdicts.comparing import said_of_risk
 from thinveil.verdicts.comparing.one_person import ONE_PERSON, Advantage, advantages
 from thinveil.verdicts.comparing.shared import Settings, within
@@ -193,7 +194,7 @@ class Risk(Plain):
 
     def verdict(self) -> str:
         """Say what the curves show."""
-        return said_of_risk.shown(self)
+        return one_line(said_of_risk.shown(self))
 
     sentence = verdict
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import itertools
+import re
 import shutil
 import tempfile
 import weakref
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -17,7 +20,16 @@ from thinveil.curator.database.engines.protocol import (
     ibis_backend,
     opening_file,
 )
+from thinveil.curator.tables.kinds.limits import half_of_memory
+from thinveil.errors import DataError
 from thinveil.language.queries import Codes
+
+_NO_EXTENSIONS: Final = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+_PATTERN: Final = re.compile(r"[*?\[]")
 
 
 class DuckDB(Engine):
@@ -28,21 +40,15 @@ class DuckDB(Engine):
     schemes = ("duckdb",)
     settings: ClassVar = {"TimeZone": "UTC", "preserve_insertion_order": "false"}  # saves memory
     here = True
-
-    def __init__(self, backend: Any, *, owned: bool) -> None:
-        super().__init__(backend, owned=owned)
-        if owned:
-            folder = tempfile.mkdtemp(prefix="thinveil-")
-            self._forget = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            quoted = folder.replace("'", "''")
-            self.run(f"SET memory_limit = '{memory_limit()}'", f"SET temp_directory = '{quoted}'")
+    own = "system.main"
 
     @staticmethod
     def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
         """Open a file to read it."""
-        module = ibis_backend("duckdb", "duckdb")
         with opening_file(rest, where):
-            return module.connect(rest, read_only=True), True
+            if (log := Path(f"{rest}.wal")).is_symlink():  # its views may read the log
+                raise DataError(f"{where}: {log} is a link: put the log itself in its place")
+            return open_duckdb(rest), True
 
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Show DuckDB the arrays where they are."""
@@ -62,13 +68,63 @@ class DuckDB(Engine):
         """Close the connection, and empty the temporary folder."""
         super().close()
         if self._owned:
-            self._forget()
+            self._backend.emptied()
+
+
+def open_duckdb(path: str = ":memory:", files: Sequence[str] = ()) -> Any:
+    """Open a database to read it, shut off from all files but some, and from extensions.
+
+    Sandbox: a view can name any file that its reader may read, or an address in the network, and
+    would be shown its content as if it were the table. What does not fit into memory goes to a
+    private folder, which may fill half of the free disk.
+
+    Args:
+        path: The database; none, for files alone.
+        files: The files that may be read, by absolute paths.
+    """
+    module = ibis_backend("duckdb", "duckdb")
+    folder = tempfile.mkdtemp(prefix="thinveil-")
+    try:
+        backend = module.connect(
+            path,
+            read_only=path != ":memory:",
+            memory_limit=memory_limit(),
+            temp_directory=folder,
+            max_temp_directory_size=f"{shutil.disk_usage(folder).free // 2**21}MiB",
+            **_NO_EXTENSIONS,
+        )
+        searched = {_searched(each) for each in files if _PATTERN.search(each)}
+        backend.con.execute(f"SET allowed_paths = {_listed(files)}")
+        backend.con.execute(f"SET allowed_directories = {_listed(sorted(searched))}")
+        backend.con.execute("SET enable_external_access = false")  # which cannot be undone
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    # not asked for later: a macro of the database can answer in the place of DuckDB
+    backend.emptied = weakref.finalize(backend, shutil.rmtree, folder, ignore_errors=True)
+    return backend
+
+
+def literal(path: str) -> str:
+    """Return the pattern that matches one file alone: DuckDB takes every path for a pattern.
+
+    >>> print(literal("a*[1].csv"))
+    a[*][[]1].csv
+    """
+    return _PATTERN.sub(r"[\g<0>]", path)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Return texts as a list of SQL."""
+    return "[" + ", ".join("'" + each.replace("'", "''") + "'" for each in texts) + "]"
+
+
+def _searched(file: str) -> str:
+    """Return the folder in which DuckDB looks for a file whose path looks like a pattern."""
+    plain = itertools.takewhile(lambda part: not _PATTERN.search(part), Path(file).parts[:-1])
+    return str(Path(*plain))
 
 
 def memory_limit() -> str:
     """Return half of this machine's memory, at most 4 GiB, as DuckDB wants it."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        memory = 2 * 2**30
-    return f"{min(memory, 4 * 2**30) // 2**20}MiB"
+    return f"{half_of_memory() // 2**20}MiB"

@@ -10,7 +10,6 @@ import numpy as np
 from thinveil.curator.database.engines.protocol import (
     Arrays,
     Engine,
-    found_table,
     ibis_backend,
     listed_types,
     plain_rows,
@@ -45,11 +44,25 @@ class PostgreSQL(Engine):
             return module.from_connection(psycopg.connect(f"postgresql://{rest}")), True
 
     def table(self, name: str | None, where: str) -> Any:
-        """Split schema.table, unless there is a table whose name has the dot in it."""
+        """Split schema.table, unless there is a table whose name has the dot in it.
+
+        From then on operators and functions are the server's own (CVE-2018-1058): others who may
+        create some in a schema of the search path would have them run in our user's name.
+        """
         schema, dot, inside = (name or "").partition(".")
-        if not dot or name in self._backend.list_tables():
-            return found_table(self._backend, name, None, where)
-        return found_table(self._backend, inside, schema, where)
+        usual = self._backend.current_database
+        if not dot or name in self.tables(usual):
+            found = self.found(name, usual, where)
+        else:
+            found = self.found(inside, schema, where)
+        self.run("SET search_path = pg_catalog")
+        return found
+
+    def tables(self, schema: str | None) -> list[str]:
+        """Return the names of all tables of a schema, by operators of the server's own."""
+        with self._connection.transaction():
+            self._connection.execute("SET LOCAL search_path = pg_catalog")
+            return super().tables(schema)
 
     def micros(self, moment: Any) -> Any:
         """Go by the database's own type, which is exact; Ibis takes it for whole seconds."""

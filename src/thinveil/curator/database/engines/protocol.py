@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from thinveil.errors import DataError, MissingExtra, ThinveilError, UsageError
 from thinveil.language.queries import Codes, Floats
+from thinveil.passwords import shown
 
 Arrays = Mapping[str, Codes | Floats | Sequence[str]]
 """The columns of a small table to be sent: codes or texts."""
@@ -53,6 +54,8 @@ class Engine(Protocol):
     """The kinds of columns that can hold a NaN."""
     temporary: ClassVar[str] = "temp"
     """The schema that temporary tables are in."""
+    own: ClassVar[str] = "pg_catalog"
+    """The schema of its own functions: by bare names, those of a hostile database may be meant."""
     _backend: Any
     _connection: Any
     _owned: bool
@@ -71,7 +74,23 @@ class Engine(Protocol):
 
     def table(self, name: str | None, where: str) -> Any:
         """Return the table that is meant; the name may be left out where there is only one."""
-        return found_table(self._backend, name, None, where)
+        return self.found(name, None, where)
+
+    def tables(self, schema: str | None) -> list[str]:
+        """Return the names of all tables of a schema, or of the usual one."""
+        return sorted(self._backend.list_tables(**({"database": schema} if schema else {})))
+
+    def found(self, table: str | None, schema: str | None, where: str) -> Any:
+        """Return a table by its name, or the only one that there is."""
+        with listing(where):
+            names = self.tables(schema)
+            if (chosen := meant(names, table)) is not None:
+                return self._backend.table(chosen, **({"database": schema} if schema else {}))
+        raise no_table(names, table, where)
+
+    def check(self, columns: Sequence[str], where: str) -> None:
+        """Refuse columns that are not read as they are, for the name they have."""
+        return
 
     def words(self, statement: str) -> str:
         """Mend what Ibis writes for this database."""
@@ -83,7 +102,7 @@ class Engine(Protocol):
 
     def change(self, name: str, value: str) -> str:
         """Change a setting and return what it was."""
-        ((before,),) = self.rows(f"SELECT current_setting('{name}')")
+        ((before,),) = self.rows(f"SELECT {self.own}.current_setting('{name}')")
         self.run(f"SET {name} = '{value}'")
         return str(before)
 
@@ -149,22 +168,27 @@ def ibis_backend(name: str, driver: str, extra: str = "databases") -> Any:
         raise MissingExtra("A table in a database", "databases") from None
 
 
-def found_table(backend: Any, table: str | None, schema: str | None, where: str) -> Any:
-    """Return a table of a database by its name, or the only one that there is."""
-    inside = {"database": schema} if schema else {}
+def listing(where: str) -> AbstractContextManager[None]:
+    """Look for a table inside, or say that it cannot be done."""
     advice = "check that this is such a database and that you may read it"
-    with told(f"{where}: its tables cannot be listed", advice):
-        names = sorted(backend.list_tables(**inside))
-        if table is None and len(names) == 1:
-            table = names[0]
-        if table is not None and table in names:
-            return backend.table(table, **inside)
+    return told(f"{where}: its tables cannot be listed", advice)
+
+
+def meant(names: Sequence[str], table: str | None) -> str | None:
+    """Return the one of the names that is meant, if there is one."""
+    if table is None:
+        return names[0] if len(names) == 1 else None
+    return table if table in names else None
+
+
+def no_table(names: Sequence[str], table: str | None, where: str) -> ThinveilError:
+    """Say that no table is meant, and which ones there are."""
     more = f" and {len(names) - 30} more" if len(names) > 30 else ""
     listed = ", ".join(map(repr, names[:30])) + more
     there = f"its tables are {listed}" if names else "it has no tables"
     if table is None:
-        raise UsageError(f"{where}: which table? {there}; name one with --table")
-    raise DataError(f"{where}: there is no table {table!r}; {there}")
+        return UsageError(f"{where}: which table? {there}; name one with --table")
+    return DataError(f"{where}: there is no table {shown(table)!r}; {there}")
 
 
 def builtin(name: str, moment: Any) -> Any:

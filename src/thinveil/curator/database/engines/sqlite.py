@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from thinveil.curator.database.engines.protocol import (
     Arrays,
@@ -14,6 +14,9 @@ from thinveil.curator.database.engines.protocol import (
     opening_file,
     plain_rows,
 )
+
+_LONGEST: Final = 2**26
+"""The most bytes of a value, so that no view makes a larger one; a row is as long at most."""
 
 
 class SQLite(Engine):
@@ -35,6 +38,9 @@ class SQLite(Engine):
 
             uri = Path(rest).resolve().as_uri() + "?mode=ro"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             return module.from_connection(connection), True
 
     def words(self, statement: str) -> str:

@@ -9,13 +9,25 @@ from typing import Final
 import numpy as np
 
 from thinveil.curator.tables.coding import Column
+from thinveil.curator.tables.kinds.limits import most_unpacked
 
-MOST_CELLS: Final = 100_000_000
-"""The most cells of a table that is read as Python's values: some 3 GB, at 32 bytes each."""
-TOO_MANY: Final = (
-    f"it has more than {MOST_CELLS:,} cells, which this kind of file is not read with: save it as "
-    "Parquet where it was made, and give that"
-)
+_VALUE: Final = 40
+"""The bytes of a cell that is read as a value of Python: 32, and its place in a list."""
+
+
+def most_cells() -> int:
+    """Return how many cells of a table are read as Python's values: 100 million of 4 GiB."""
+    most = most_unpacked() // _VALUE
+    round_figure: int = 10 ** max(len(str(most)) - 1, 0)
+    return most - most % round_figure
+
+
+def too_many(most: int) -> str:
+    """Say that a table has more cells than are read."""
+    return (
+        f"it has more than {most:,} cells, which this kind of file is not read with: save it as "
+        "Parquet where it was made, and give that"
+    )
 
 
 def text_of(value: object) -> str | None:

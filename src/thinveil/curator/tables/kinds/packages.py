@@ -9,29 +9,31 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from thinveil.curator.tables.kinds.cells import MOST_CELLS, TOO_MANY
+from thinveil.curator.tables.kinds.cells import most_cells, too_many
+from thinveil.curator.tables.kinds.limits import DAMAGED_ZIP, Room
 from thinveil.errors import DataError
 
-MOST_UNPACKED: Final = 2**31
-"""The most bytes of a part: a sheet of a million rows, all it can have, and 60 cells a row."""
+_SHARE: Final = 2
+"""Parts may unpack to one in so many bytes of the bound, as a reader needs more for each: 2 GiB are
+a sheet of a million rows, all it can have, and 60 cells a row."""
 _CHUNK: Final = 2**20
 _COLUMN: Final = re.compile(rb' r="([A-Z]{1,3})[0-9]')
 _ROW: Final = re.compile(rb' r="[A-Z]{0,3}([0-9]{1,9})')
 _EMPTY: Final = re.compile(rb"<(?:\w+:)?(?:c|row) [^>]*/>")
+_PLACE: Final = b' r="'
+_ANY: Final = re.compile(rb"<(?:\w+:)?(?:c|row)[ />]")
+_TAG: Final = re.compile(rb"<(?:\w+:)?(c|row)(?=[ />])([^>]*)")
 _ERROR: Final = b' t="e"'
 _ODD: Final = (b"'", b" =", b"= ", b"\t", b"\n", b"\r")
 """What few programs write between the names and values of attributes."""
 _BOOK: Final = "workbook.xml"
-_STRAY: Final = (
-    zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
-    RuntimeError,
-)  # fmt: skip
+_STRAY: Final = (*DAMAGED_ZIP, ElementTree.ParseError)
 """What the unpacker and the parser raise on a damaged package, or on one that is locked."""
 
 
@@ -46,14 +48,12 @@ def check_excel(path: Path) -> None:
         DataError: It unpacks to too much.
         Damaged: It cannot be unpacked.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                if name.lower().endswith(".xml") and "worksheets" not in name:
-                    for _ in _unpacked(archive, name, path):
-                        pass
-    except _STRAY:
-        raise Damaged from None
+    room = Room(path, _SHARE)
+    with _opened(path) as archive:
+        for name in archive.namelist():
+            if name.lower().endswith(".xml") and "worksheets" not in name:
+                for _ in _unpacked(archive, name, room):
+                    pass
 
 
 def errors_in_excel(path: Path, sheet: str) -> int:
@@ -63,11 +63,12 @@ def errors_in_excel(path: Path, sheet: str) -> int:
         DataError: It unpacks to too much, or has too many cells.
         Damaged: It cannot be unpacked.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _scanned(_unpacked(archive, _part(archive, sheet, path), path), path)
-    except _STRAY:
-        raise Damaged from None
+    room = Room(path, _SHARE)
+    with (
+        _opened(path) as archive,
+        closing(_unpacked(archive, _part(archive, sheet, room), room)) as chunks,
+    ):
+        return _scanned(chunks, path)
 
 
 def check_open_document(path: Path) -> None:
@@ -77,32 +78,42 @@ def check_open_document(path: Path) -> None:
         DataError: It unpacks to too much, or has too many cells.
         Damaged: It cannot be unpacked.
     """
+    with (
+        _opened(path) as archive,
+        closing(_unpacked(archive, "content.xml", Room(path, _SHARE))) as chunks,
+    ):
+        parser: Any = ElementTree.XMLPullParser(("start", "end"))
+        cells = _Cells(path)
+        for chunk in chunks:
+            parser.feed(chunk)
+            for event, element in parser.read_events():
+                cells.see(event, element)
+        parser.close()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a package whose parts have names of their own.
+
+    Raises:
+        Damaged: It cannot be unpacked.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
-            parser: Any = ElementTree.XMLPullParser(("start", "end"))
-            cells = _Cells(path)
-            for chunk in _unpacked(archive, "content.xml", path):
-                parser.feed(chunk)
-                for event, element in parser.read_events():
-                    cells.see(event, element)
-            parser.close()
+            if len(set(archive.namelist())) < len(archive.infolist()):
+                raise Damaged  # which of two parts is meant, readers may see differently
+            yield archive
     except _STRAY:
         raise Damaged from None
 
 
-def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[bytes]:
+def _unpacked(archive: zipfile.ZipFile, name: str, room: Room) -> Generator[bytes, None, None]:
     """Yield a part by chunks, to its true end: its own word for its size is not believed."""
     info = archive.getinfo(name)
-    info.file_size = MOST_UNPACKED + 2 * _CHUNK
-    size = 0
+    info.file_size = room.most + 2 * _CHUNK
     with archive.open(info) as part:
         while chunk := part.read(_CHUNK):
-            size += len(chunk)
-            if size > MOST_UNPACKED:
-                raise DataError(
-                    f"{path}: a part of it unpacks to more than {MOST_UNPACKED >> 30} GiB, which "
-                    "is not read: save it as Parquet where it was made, and give that"
-                )
+            room.take(len(chunk))
             yield chunk
 
 
@@ -111,13 +122,13 @@ def plain_name(name: str) -> str:
     return name.replace("\\", "/").lower()
 
 
-def _part(archive: zipfile.ZipFile, sheet: str, path: Path) -> str:
+def _part(archive: zipfile.ZipFile, sheet: str, room: Room) -> str:
     """Return the name of the part that holds a sheet."""
     parts = {plain_name(name): name for name in archive.namelist()}
     home = min(posixpath.dirname(each) for each in parts if posixpath.basename(each) == _BOOK)
 
     def read(name: str) -> ElementTree.Element:
-        return ElementTree.fromstring(b"".join(_unpacked(archive, parts[name], path)))
+        return ElementTree.fromstring(b"".join(_unpacked(archive, parts[name], room)))
 
     ids = {
         value
@@ -135,6 +146,7 @@ def _part(archive: zipfile.ZipFile, sheet: str, path: Path) -> str:
 def _scanned(chunks: Iterator[bytes], path: Path) -> int:
     """Look at the places of all cells; return how many hold an error."""
     errors = width = height = 0
+    most, bare = most_cells(), _Bare()
     seen: set[bytes] = set()
     rest = b""
     for chunk in chunks:
@@ -144,17 +156,38 @@ def _scanned(chunks: Iterator[bytes], path: Path) -> int:
             plain = re.sub(rb"\s", b" ", whole.replace(b"'", b'"'))
             whole = re.sub(rb" *= *", b"=", plain)
         errors += whole.count(_ERROR)
+        bare.see(whole)
         cells = _EMPTY.sub(b"", whole) if b"/>" in whole else whole
         if new := set(_COLUMN.findall(cells)) - seen:
             seen |= new
             width = max(width, *map(_number, new))
         height = max(height, *map(int, set(_ROW.findall(cells))), 0)
-        if width * height > MOST_CELLS:
+        if (width + bare.width) * (height + bare.rows) > most:
             raise DataError(
-                f"{path}: a sheet reaches to row {height:,} and column {width:,}, and more than "
-                f"{MOST_CELLS:,} cells are not read: delete what stands far from the table"
+                f"{path}: a sheet reaches to row {height + bare.rows:,} and column "
+                f"{width + bare.width:,}, and more than {most:,} cells are not read: delete what "
+                "stands far from the table"
             )
     return errors
+
+
+class _Bare:
+    """Counts rows and cells that do not say their place: each stands behind the one before it."""
+
+    def __init__(self) -> None:
+        self.rows = self.width = self._cells = 0
+
+    def see(self, part: bytes) -> None:
+        """Take a part of a sheet."""
+        if len(_ANY.findall(part)) <= part.count(_PLACE):
+            return
+        for name, rest in _TAG.findall(part):
+            if name == b"row":
+                self.rows += _PLACE not in rest
+                self._cells = 0
+            elif _PLACE not in rest:
+                self._cells += 1
+                self.width = max(self.width, self._cells)
 
 
 def _number(letters: bytes) -> int:
@@ -173,7 +206,7 @@ class _Cells:
     """Counts the cells that a spreadsheet of OpenDocument stands for, with all repetitions."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._most = path, most_cells()
         self._table = self._rows = self._width = self._widest = self._at = 0
 
     def see(self, event: str, element: ElementTree.Element) -> None:
@@ -195,8 +228,8 @@ class _Cells:
             if self._width:
                 self._widest = max(self._widest, self._width)
                 self._table = self._rows
-            if self._table * self._widest > MOST_CELLS:
-                raise DataError(f"{self._path}: {TOO_MANY}")
+            if self._table * self._widest > self._most:
+                raise DataError(f"{self._path}: {too_many(self._most)}")
             element.clear()
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from thinveil.curator.tables.kinds.limits import DAMAGED_ZIP
 from thinveil.curator.tables.kinds.packages import plain_name
 from thinveil.curator.tables.kinds.refusing import refusal
 from thinveil.curator.tables.reading import Raw, Reading
@@ -55,10 +56,15 @@ class Kind:
         return read(path, reading)
 
 
-PARQUET: Final = Kind("Parquet", (".parquet", ".pq"), "arrow:read_parquet", (b"PAR1",))
+PARQUET: Final = Kind("Parquet", (".parquet", ".pq"), "kinds.columnar:read_parquet", (b"PAR1",))
 KINDS: Final = (
     PARQUET,
-    Kind("Arrow", (".arrow", ".feather", ".ipc"), "arrow:read_arrow", (b"ARROW1\0\0", b"FEA1")),
+    Kind(
+        "Arrow",
+        (".arrow", ".feather", ".ipc"),
+        "kinds.columnar:read_arrow",
+        (b"ARROW1\0\0", b"FEA1"),
+    ),
     Kind("Excel", (".xlsx", ".xlsm"), "kinds.spreadsheets:read_excel", holds="workbook.xml"),
     Kind("OpenDocument", (".ods",), "kinds.spreadsheets:read_open_document", holds="content.xml"),
     Kind("old Excel", (".xls",), "kinds.spreadsheets:read_old_excel", (OLE,)),
@@ -128,5 +134,5 @@ def _members(path: Path) -> frozenset[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return frozenset(map(plain_name, archive.namelist()))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+    except DAMAGED_ZIP:
         return frozenset()

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from thinveil.curator.tables.delimited import read_text
 from thinveil.curator.tables.kinds.cells import text_of
+from thinveil.curator.tables.kinds.limits import most_unpacked
 from thinveil.curator.tables.kinds.packages import (
     Damaged,
     check_excel,
@@ -29,8 +30,8 @@ from thinveil.language.texts import many, nearest
 
 _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
 """What a locked workbook holds: Office encrypts the package as a whole."""
-_MOST_MEMORY: Final = 2**32
-"""Bytes for a trial; all cells that an old sheet can have, 65,536 times 256, take an eighth."""
+_LEAST_MEMORY: Final = 2**30
+"""Bytes for a trial, at least; all cells of an old sheet, 65,536 times 256, take half."""
 _TRIAL: Final = """
 import resource, sys
 import python_calamine
@@ -65,7 +66,14 @@ def _check_old(path: Path) -> None:
     """Open it in a process of its own first: a damaged file can end the one that reads it."""
     if _LOCKED in path.read_bytes():
         raise _locked(path)
-    command = [sys.executable, "-P", "-c", _TRIAL, str(_MOST_MEMORY), str(path)]
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        _TRIAL,
+        str(max(most_unpacked(), _LEAST_MEMORY)),
+        str(path),
+    ]
     if subprocess.run(command, capture_output=True).returncode:
         raise Damaged
 

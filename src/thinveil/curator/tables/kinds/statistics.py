@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.delimited import check_names
-from thinveil.curator.tables.kinds.cells import MOST_CELLS, TOO_MANY, column_of, text_of
+from thinveil.curator.tables.kinds.cells import column_of, most_cells, text_of, too_many
+from thinveil.curator.tables.kinds.limits import CELL, check_width, most_unpacked, too_much
 from thinveil.curator.tables.reading import Raw, Reading
 from thinveil.errors import DataError, MissingExtra
 from thinveil.language.texts import many
@@ -69,19 +70,33 @@ def _read(path: Path, reading: Reading, function: str, program: str) -> Raw:
             raise damaged from None
         return found
 
-    names = list(read(metadataonly=True)[1].column_names)
+    about = read(metadataonly=True)[1]
+    names = list(about.column_names)
     if not names or not all(names):
         raise damaged
+    check_width(len(names), path)
     kept = reading.chosen(names, str(path))
     check_names(kept, str(path))
-    most = MOST_CELLS // len(kept)
+    cells = most_cells()
+    most = min(cells // len(kept), _most_rows(path, about, kept))
     values, about = read(usecols=kept, row_limit=most + 1)
     records = len(next(iter(values.values()), ()))
     if records > most:
-        raise DataError(f"{path}: {TOO_MANY}")
+        if records * len(kept) > cells:
+            raise DataError(f"{path}: {too_many(cells)}")
+        raise too_much(path, most_unpacked())
     if not records:
         raise DataError(f"{path}: the table has no records: give at least one row of data")
     return _labelled(values, about, reading.said_of([each for each in names if each not in kept]))
+
+
+def _most_rows(path: Path, about: Any, kept: Sequence[str]) -> int:
+    """Return how many rows may unpack, by the widths that columns have in the file.
+
+    What a file holds that is not compressed may be read, however large it is.
+    """
+    width = sum(max(int(about.variable_storage_width.get(name, 0)), CELL) for name in kept)
+    return max(most_unpacked(), 2 * path.stat().st_size) // width
 
 
 def _labelled(values: Mapping[str, Sequence[object]], about: Any, assumed: Sequence[str]) -> Raw:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from thinveil.curator.tables.kinds.limits import LONGEST
 from thinveil.curator.tables.text.headers import (
     Head,
     Row,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 """The separators that are tried where none is given; spaces, where none of them fits."""
-_LONGEST: Final = 2**31 - 1
 _WITH_COMMA: Final = re.compile(r"\s*[-+]?[\d.]*,\d+\s*", re.ASCII)
 """A number with a decimal comma."""
 _ONE_NUMBER: Final = re.compile(r"[-+]?\d[\d.'\u2019 \u00a0\u202f]*(?:,\d+)?\s*%?", re.ASCII)
@@ -54,9 +54,9 @@ class Dialect:
     loose: bool = False
 
     def reader(self, lines: Iterator[str], *, strict: bool) -> Reader:
-        """Return the rows of fields; the limit on a field's length is lifted for good."""
-        if csv.field_size_limit() < _LONGEST:
-            csv.field_size_limit(_LONGEST)
+        """Return the rows of fields; the limit on a field's length is raised for good."""
+        if csv.field_size_limit() < LONGEST:
+            csv.field_size_limit(LONGEST)
         if self.aligned:
             lines = (_tight(line, self.quote) for line in lines)
         return csv.reader(

@@ -13,13 +13,14 @@ import io
 import lzma
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final
 
+from thinveil.curator.tables.kinds.limits import DAMAGED_ZIP, LONGEST, Room
 from thinveil.errors import DataError, MissingExtra
 
 _PACKED: Final[Mapping[bytes, str]] = {
@@ -43,9 +44,7 @@ _OLD: Final = ("cp1252", "latin-1")
 """What a text that is not UTF-8 is read as; the second has a character for every byte."""
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _HEAD: Final = 65_536
-_STRAY: Final = (
-    EOFError, OSError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
-)  # fmt: skip
+_STRAY: Final = (*DAMAGED_ZIP, OSError, lzma.LZMAError)
 """What unpackers raise on a damaged file; Arrow's own errors are among them."""
 
 
@@ -57,9 +56,16 @@ def packing_of(start: bytes) -> str | None:
 class _Whole(io.RawIOBase):
     """A stream again from its start: what was read of it already, and then the rest."""
 
-    def __init__(self, head: bytes, rest: IO[bytes], packing: str | None, where: Path) -> None:
+    def __init__(
+        self,
+        head: bytes,
+        rest: IO[bytes],
+        packing: str | None,
+        where: Path,
+        room: Room | None = None,
+    ) -> None:
         self._head, self._rest = memoryview(head), rest
-        self._packing, self._where = packing, where
+        self._packing, self._where, self._room = packing, where, room
 
     def readable(self) -> bool:
         return True
@@ -71,6 +77,8 @@ class _Whole(io.RawIOBase):
         else:
             with _undamaged(self._where, self._packing):
                 part = memoryview(self._rest.read(len(buffer)))
+            if self._room is not None:
+                self._room.take(len(part))
         buffer[: len(part)] = part
         return len(part)
 
@@ -90,21 +98,28 @@ def _undamaged(where: Path, packing: str | None) -> Iterator[None]:
 
 
 class Bytes:
-    """The content of a file, unpacked, and what its first bytes show."""
+    """The content of a file, unpacked, and what its first bytes show.
 
-    def __init__(self, path: Path, file: IO[bytes], packing: str | None, again: bool) -> None:
-        self.packing, self.again = packing, again
+    `room` is what a compressed one may still unpack to; None where it is not compressed, or only
+    passed through.
+    """
+
+    def __init__(
+        self, path: Path, file: IO[bytes], packing: str | None, again: bool, room: Room | None
+    ) -> None:
+        self.packing, self.again, self.room = packing, again, room
         with _undamaged(path, packing):
             self.head = file.read(_HEAD)
-        self._stream = io.BufferedReader(_Whole(self.head, file, packing, path), _HEAD)
+        self._stream = io.BufferedReader(_Whole(self.head, file, packing, path, room), _HEAD)
 
-    def text(self, encoding: str) -> io.TextIOWrapper:
-        """Return the text, its lines with their ends."""
-        return io.TextIOWrapper(self._stream, encoding, newline="")
+    def text(self, encoding: str) -> Iterator[str]:
+        """Yield the lines of the text with their ends; of one that is too long, a part that is."""
+        text = io.TextIOWrapper(self._stream, encoding, newline="")
+        return iter(partial(text.readline, LONGEST + 1), "")
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines as they are."""
-        yield from self._stream
+        """Yield the lines as they are; of one that is too long, parts."""
+        return iter(partial(self._stream.readline, LONGEST + 1), b"")
 
     def encodings(self) -> tuple[str, ...]:
         """Return the encodings to try in turn, the likeliest first."""
@@ -112,8 +127,11 @@ class Bytes:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[Bytes]:
-    """Open a file, or a pipe, which can be read only once."""
+def unpacked(path: Path, *, passing: bool = False) -> Iterator[Bytes]:
+    """Open a file, or a pipe, which can be read only once.
+
+    What is only `passing`, and kept nowhere, may unpack to any size.
+    """
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("rb"))
         again = file.seekable()
@@ -126,7 +144,8 @@ def unpacked(path: Path) -> Iterator[Bytes]:
         if packing is not None:
             with _undamaged(path, packing):
                 file = stack.enter_context(closing(_unpacker(file, packing, path)))
-        yield Bytes(path, file, packing, again)
+        room = None if packing is None or passing else Room(path)
+        yield Bytes(path, file, packing, again, room)
 
 
 def _unpacker(file: IO[bytes], packing: str, path: Path) -> Any:

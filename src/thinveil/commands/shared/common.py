@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -17,13 +18,14 @@ from thinveil.attacker.strategies import strategy_names
 from thinveil.auditing.options import TABLE, flag_of, usual
 from thinveil.auditing.sources import ENGINES, kind_of, opened, reading
 from thinveil.auditing.targets import Target
-from thinveil.commands.outputs import busy
-from thinveil.commands.outputs import check_outputs as check_outputs
-from thinveil.commands.outputs import consoles as consoles
-from thinveil.commands.outputs import json_option as json_option
-from thinveil.commands.outputs import note as note
-from thinveil.commands.outputs import write_json as write_json
-from thinveil.curator.database.addresses import shown
+from thinveil.commands.shared.outputs import busy
+from thinveil.commands.shared.outputs import check_outputs as check_outputs
+from thinveil.commands.shared.outputs import consoles as consoles
+from thinveil.commands.shared.outputs import json_option as json_option
+from thinveil.commands.shared.outputs import note as note
+from thinveil.commands.shared.outputs import overwrite_option as overwrite_option
+from thinveil.commands.shared.outputs import write_json as write_json
+from thinveil.commands.shared.outputs import write_result as write_result
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.reading import DATES, NO_REMARKS
 from thinveil.errors import UsageError
@@ -31,6 +33,7 @@ from thinveil.language.claims import MECHANISMS, claim_named
 from thinveil.language.plugins import mechanism_names
 from thinveil.language.schema_file import read_schema
 from thinveil.language.texts import nearest
+from thinveil.passwords import shown
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -214,7 +217,7 @@ def open_table(
     engine, patience = origin.get("engine") or "auto", origin.get("patience")
     where = (origin.get("table"), schema, origin.get("inside"), engine, patience)
     with busy(notices, "opening the table"):
-        held = opened(*where, **reading(origin))
+        held = opened(*where, tell=partial(note, notices), **reading(origin))
     remarks = getattr(held, "remarks", NO_REMARKS)
     again = verdicts is not None and verdicts.is_interactive and notices.is_interactive
     brief = [each.partition(". If ")[0] for each in remarks.doubts]

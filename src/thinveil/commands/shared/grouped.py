@@ -39,7 +39,7 @@ HEADINGS: Final = {
     ),
     "Output": (
         "transcript", "resume", "output", "report", "comparison", "show_records", "figure",
-        "with_risk", "risk_records", "risk_figure", "json_file",
+        "with_risk", "risk_records", "risk_figure", "json_file", "safe_csv", "overwrite",
     ),
     "Options": ("version", "verbose", "help"),
 }  # fmt: skip

@@ -8,16 +8,9 @@ values, thresholds, predicates and what is known of people are not.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 
-
-class _Stderr(logging.Handler):
-    """Writes to whatever the error stream is now; a progress bar puts itself below it."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
-        print(self.format(record), file=sys.stderr, flush=True)
+from thinveil.report.text.streams import LogFormat, LogLines
 
 
 def show(verbosity: int) -> Callable[[], None]:
@@ -28,10 +21,8 @@ def show(verbosity: int) -> Callable[[], None]:
     """
     logger = logging.getLogger("thinveil")
     before = logger.level
-    handler = _Stderr()
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s.%(msecs)03d %(name)s: %(message)s", "%H:%M:%S")
-    )
+    handler = LogLines()
+    handler.setFormatter(LogFormat("%(asctime)s.%(msecs)03d %(name)s: %(message)s", "%H:%M:%S"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if verbosity > 1 else logging.INFO)
 

@@ -1,0 +1,1 @@
+"""Hostile content for every reader of what comes from outside."""

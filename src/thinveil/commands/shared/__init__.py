@@ -1,0 +1,1 @@
+"""What all commands share: options, consoles, files that are written, servers, interruptions."""
