@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ import pytest
 
 import thinveil
 from thinveil.curator.curator import Curator
+from thinveil.language.claims import Claim
 from thinveil.language.compiling import compiled
 from thinveil.language.queries import Answers, Codes, QueryBatch
 from worlds import sweep
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+from guard import Two  # a tool, not a package
 
 SHAKEN = ("exp", "log", "log2", "log1p", "expm1")
 CASES = [
@@ -22,6 +28,7 @@ CASES = [
     ("adaptive", "bdp", 16),
     ("thrifty", "bdp", 16),
     ("thrifty", "idp", 60 if compiled() else 12),
+    ("adaptive", "of nobody's", 8),
 ]
 
 
@@ -47,9 +54,13 @@ def asked(
         seen.extend((batch.cell, batch.column, batch.low, batch.high, batch.threshold))
         return answer(self, batch)
 
+    target: Any = thinveil.people(records)
+    settings: dict[str, Any] = {"mechanism": mechanism, "seed": 1}
+    if mechanism == "of nobody's":
+        target, settings = Curator(target, Claim("two", Two(), "laplace"), seed=1), {}
     with monkeypatch.context() as patch:
         patch.setattr(Curator, "answer", noted)
-        thinveil.audit(thinveil.people(records), strategy=strategy, mechanism=mechanism, seed=1)
+        thinveil.audit(target, strategy=strategy, **settings)
     return seen
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.attacker.beliefs.arrays import rounded
 from thinveil.attacker.evidence.error_budget import Care, undecided
 from thinveil.attacker.evidence.likelihood import row_loglik
 from thinveil.attacker.evidence.sequential import answers_for, until_sure
@@ -94,6 +95,7 @@ class Book:
         if gain.max() <= _TELLING and len(b) < self._n:
             b = np.unique(np.linspace(0, self._n - 1, min(self._n, _SPREAD)).astype(np.int64))
             gain = self._gains(b, belief, t)
+        gain = rounded(gain)
         place = int(np.argmax(gain))
         return int(b[place]), float(gain[place])
 
@@ -103,7 +105,7 @@ class Book:
             return np.arange(self._n)
         below = np.cumsum(belief)
         cuts = np.searchsorted(below, np.array(_CUTS) * below[-1])
-        top = np.argsort(belief)[-2:]
+        top = np.argsort(rounded(belief), kind="stable")[-2:]
         cuts = np.concatenate([cuts, top, top - 1, [max(t, 0)]])
         b = (cuts[:, None] - self._steps).ravel()
         return np.unique(np.minimum(np.maximum(b, 0), self._n - 1))
