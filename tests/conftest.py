@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from thinveil import Dataset, load, read_schema
+
+if TYPE_CHECKING:
+    from labs import Labs
 
 settings.register_profile(
     "thinveil",
@@ -95,3 +99,21 @@ def bank_path() -> Path:
 def bank(bank_path: Path) -> Dataset:
     """The table of the published experiments, coded by its public schema."""
     return load(bank_path, read_schema("bank"))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Labs]:
+    """A lab that is served, and somebody with its key."""
+    from labs import open_lab  # needs the extra lab
+
+    with open_lab() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    from browser import chromium
+
+    with chromium() as browser:
+        yield browser

@@ -98,6 +98,8 @@ class _Relayed(socketserver.BaseRequestHandler):
                 for each in select.select([self.request, lab], [], [])[0]:
                     piece = each.recv(65_536)
                     if not piece:
+                        # it hung up after a rest just when it was asked: browsers ask once more
+                        self.server.cut += each is lab and left is not None
                         return
                     if each is self.request:
                         self.server.requests.append(piece)

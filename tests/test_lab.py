@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import httpx
 import numpy as np
 import pytest
 
-from labs import KEY, PEOPLE_CSV, Labs, finished, of_kind, open_lab, until_watched
+from labs import KEY, PEOPLE_CSV, Labs, finished, of_kind, until_watched
 from thinveil import claim_named, people
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, TableFound
 from thinveil.commands.main import run
@@ -345,12 +344,6 @@ def test_runs_that_nobody_watches_are_dropped() -> None:
 
 
 # the doors
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Labs]:
-    with open_lab() as lab:
-        yield lab
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 import httpx
 import pytest
 
-from labs import KEY, Labs, open_lab
+from labs import KEY, Labs
 from thinveil.commands import lab as lab_command
 from thinveil.commands.main import run
 from thinveil.lab import signpost as lab_signpost
@@ -42,12 +42,6 @@ for _ in range(600):
     time.sleep(0.1)
 """
 """Notes what it is called with, and stays until the note is removed, for a minute at most."""
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Labs]:
-    with open_lab() as lab:
-        yield lab
 
 
 def _api() -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from browser import chromium, page_of, until
+from browser import page_of, until
 from labs import (
     KEY,
     PEOPLE_CSV,
@@ -23,7 +23,6 @@ from labs import (
     finished,
     go,
     number,
-    open_lab,
     serving,
     until_watched,
 )
@@ -34,18 +33,6 @@ from thinveil.lab.sessions import Sessions
 from thinveil.lab.tables import Tables
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Labs]:
-    with open_lab() as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

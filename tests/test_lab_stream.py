@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from browser import chromium, page_of, until, watch
-from labs import KEY, Labs, address_of, ended, go, number, open_lab, relayed, serving
+from browser import page_of, until, watch
+from labs import KEY, Labs, address_of, ended, go, number, relayed, serving
 from thinveil.lab import app as lab_app
 from thinveil.lab import recording
 from thinveil.lab.app import app_of
@@ -24,18 +24,6 @@ from thinveil.lab.signpost import Signpost
 from thinveil.lab.tables import Tables
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Labs]:
-    with open_lab() as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
 
 
 def enter(page: Any, url: str) -> None:
