@@ -6,8 +6,10 @@ The adversary is anybody who reaches the port. Bounds are lowered so that little
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -300,6 +302,31 @@ def test_a_body_must_come_in_time(parser: str) -> None:
                 slow.sendall(head % path)
                 while dripped(slow, b"a"):
                     pass
+
+
+@PARSERS
+def test_nothing_is_kept_of_a_connection_that_was_reset(parser: str) -> None:
+    """It would be kept for as long as an honest one may rest: a flood of them fills memory."""
+    at_once = struct.pack("ii", 1, 0)
+    with listening(app, bounds=Bounds(), parser=parser, timeout_keep_alive=1000) as url:
+        here = Server(url)
+        for _ in range(50):
+            with here.connect() as connection:
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n")
+                while not connection.recv(2**16).endswith(b"ok"):
+                    pass
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        until = time.monotonic() + LATE
+        while (kept := len(connections())) > 5 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert kept <= 5
+        assert here.healthy()
+
+
+def connections() -> list[object]:
+    """Return all connections that anybody holds on to."""
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, Guarded)]
 
 
 @PARSERS

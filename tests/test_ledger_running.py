@@ -349,6 +349,18 @@ def test_the_log_stays_small_under_load(accounts, monkeypatch):
     assert log.stat().st_size == 0
 
 
+def test_memory_does_not_list_what_the_file_has(accounts):
+    """A service runs for months: what stands in its file does not stand in memory, too."""
+    ask(accounts, "first", epsilon=1e-6)
+    (analyst,) = accounts.analysts
+    spent = accounts.statement(analyst).spent
+    for number in range(20):
+        ask(accounts, f"k{number}", epsilon=1e-6)
+    curator, now = accounts._accounts[analyst.number]
+    assert curator.ledger.events == ()
+    assert curator.ledger.spent == now.spent == 21 * spent
+
+
 def test_no_room_to_tidy_up_is_no_reason_to_refuse(accounts, monkeypatch):
     monkeypatch.setattr(ledger_file, "LARGEST_LOG", 1)
     tables = accounts.ledger._tables

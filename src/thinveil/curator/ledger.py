@@ -99,7 +99,7 @@ class Ledger:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that happened, in order."""
+        """Everything that happened, in order; since `forget`, where that was called."""
         return tuple(self._events)
 
     @property
@@ -138,3 +138,7 @@ class Ledger:
         self._events.append(event)
         self._spent += event.cost
         self._delta += event.delta
+
+    def forget(self) -> None:
+        """Let go of the list of events, which is kept elsewhere; what was spent stays."""
+        self._events.clear()

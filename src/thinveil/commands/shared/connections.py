@@ -168,6 +168,7 @@ class Guarded(asyncio.Protocol):
     loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
     cycle: Any = None  # uvicorn's: one request and its reply, made once the header is whole
+    timeout_keep_alive_task: asyncio.TimerHandle | None  # uvicorn's: holds on to the connection
 
     address = ""
     number = 0  # how many had been taken in with this one
@@ -194,6 +195,8 @@ class Guarded(asyncio.Protocol):
         """Forget the connection."""
         self.doors.leave(self, self.address)
         super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:  # uvicorn lets it run after a reset
+            self.timeout_keep_alive_task.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Read a piece at a time, so that no parser gets more than it may keep."""

@@ -143,6 +143,7 @@ class Accounts:
                 drawn = curator.release(asked.batch)
                 drawn = replace(drawn, values=drawn.values + 0.0)  # no zero with a sign
                 self.ledger.record(analyst, asked.key, digest, drawn)
+                curator.ledger.forget()
                 now = now.after(drawn)
                 self._accounts[analyst.number] = curator, now
             except (QueryError, BudgetError):

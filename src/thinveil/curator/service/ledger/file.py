@@ -226,18 +226,25 @@ class LedgerFile:
         """
         for end in (LEDGER, SEAL):
             self._watch.same(end)
-        if self._tables.open:
-            self._let_go()
-        with self._opening():
-            self._tables.identity()
-            _settle(self._tables)
-            self._verify(self._chain.point)
+        with ExitStack() as meanwhile:
+            if self._tables.open:
+                self._let_go(meanwhile)
+            with self._opening():
+                self._tables.identity()
+                _settle(self._tables)
+                self._verify(self._chain.point)
 
-    def _let_go(self) -> None:
-        """Close the tables, but not while what is in their log stands nowhere else."""
+    def _let_go(self, meanwhile: ExitStack) -> None:
+        """Close the tables, but not while what is in their log stands nowhere else.
+
+        Somebody reads along meanwhile, so that the index of the log stays: a full disk has no
+        room for a new one.
+        """
         try:
             for end in (LOG, INDEX):
                 self._watch.same(end)
+            with suppress(LedgerError):
+                meanwhile.enter_context(closing(Tables(self.path, "ro")))
         except LedgerError:
             [(busy, *_)] = self._tables.asked("PRAGMA wal_checkpoint(TRUNCATE)")
             if busy:
