@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bench import bars, growth, page, sheets, wide
+from bench import bars, growth, page, sheets, sizes, wide
 from bench.tables import sheet as real_tables
 from bench.tables.gathering import PACKAGES
 
@@ -38,8 +38,10 @@ MISTAKES = (
 )
 SIZES = {"adaptive": (1_000, 10_000, 100_000, 1_000_000), "thrifty": (1_000, 10_000, 100_000)}
 QUICK_SIZE = 10_000
-PARQUET_SIZES = (100_000, 1_000_000, 10_000_000, 50_000_000)
+PARQUET_SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000, 330_000_000)
 QUICK_PARQUET_SIZE = 100_000
+LARGE_SIZES = (100_000, 1_000_000, 10_000_000)
+LARGE = (("idp", "thrifty"), ("idp-binary", "adaptive"), ("idp-noisy", "adaptive"))
 QUICK_COLUMNS = 300
 SOAKS = (
     "service", "race", "memory", "auditor", "network", "openapi", "files", "fuzz", "disk", "canary",
@@ -61,8 +63,19 @@ GROUPS = {
     "mechanisms": tuple(("reconstruct", *each) for each in MECHANISMS),
     "mistakes": tuple(("mistakes", *each) for each in MISTAKES),
     "tests": (("noise",),),
-    "databases": (("database", "duckdb"), ("database", "postgresql"), ("database", "spark")),
+    "databases": (
+        ("database", "duckdb"),
+        ("database", "postgresql"),
+        ("database", "spark"),
+        ("database", "spark-jobs"),
+        *((("database", "sail"),) if "THINVEIL_SAIL" in os.environ else ()),
+        ("spark-census",),
+    ),
     "parquet": tuple(("parquet", str(size)) for size in PARQUET_SIZES),
+    "large": (
+        *(("large", *each, str(size)) for each in LARGE for size in LARGE_SIZES),
+        ("large", "dp-laplace", "adaptive", str(LARGE_SIZES[-1])),
+    ),
     "service": (("service",),),
     "evidence": (
         ("start",),
@@ -78,9 +91,8 @@ GROUPS = {
 }
 """What is measured together: parts with their settings, each a process of its own."""
 WITHOUT_DATA = (
-    "people", "synthetic", "draws", "noise", "scaling", "parquet", "start", "trials", "bounds",
-    "liars", "honest", "soak", "tables",
-    "wide",
+    "people", "synthetic", "draws", "noise", "scaling", "parquet", "spark-census", "start",
+    "trials", "bounds", "large", "liars", "honest", "soak", "tables", "wide",
 )  # fmt: skip
 SHEETS = {
     "speed": sheets.speed,
@@ -90,7 +102,8 @@ SHEETS = {
     "mistakes": sheets.mistakes,
     "tests": sheets.tests,
     "databases": sheets.databases,
-    "parquet": sheets.parquet,
+    "parquet": sizes.parquet,
+    "large": sheets.large,
     "service": sheets.service,
     "evidence": sheets.evidence,
     "trials": sheets.trials,
@@ -147,9 +160,13 @@ def _long(part: tuple[str, ...]) -> bool:
         return int(part[2]) > QUICK_SIZE
     if part[0] == "wide":
         return int(part[2]) > QUICK_COLUMNS
+    if part[0] == "large":
+        return int(part[3]) > QUICK_PARQUET_SIZE
     if part[0] == "parquet":
         return int(part[1]) > QUICK_PARQUET_SIZE
-    return part[0] == "synthetic" or any(f"seed={seed}" in part for seed in bars.SEEDS[1:])
+    return part[0] in ("synthetic", "spark-census") or any(
+        f"seed={seed}" in part for seed in bars.SEEDS[1:]
+    )
 
 
 def _measure(part: tuple[str, ...], data: Path, quick: bool) -> list[dict[str, Any]]:

@@ -1,15 +1,15 @@
-"""Tables in databases: whole reconstructions, and three attributes of very large tables."""
+"""Tables in databases: whole reconstructions."""
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psycopg
@@ -18,78 +18,81 @@ import pyarrow.parquet as pq
 from psycopg import sql
 
 from bench.bank import bank
-from bench.figures import Figure, duration, memory, watch
-from bench.synthetic import SCHEMA, synthetic
-from thinveil import Curator, Dataset, Grid, Schema, audit, idp
+from bench.census import SCHEMA, write_census
+from bench.figures import MIB, Figure, duration, watch
+from bench.parquet import apart, numbered, truth_of
+from thinveil import Curator, Dataset, Grid, audit, idp
 from thinveil.attacker.findings import TableFound
-from thinveil.curator.database.addresses import connected
-from thinveil.curator.database.session import Session
+from thinveil.curator.database.engines.spark import Spark
 from thinveil.curator.database.table import DatabaseTable, open_database
-from thinveil.curator.tables.reading import Reading
 
-SPARK_RECORDS, QUICK_SPARK_RECORDS = 5_000, 200
-ATTRIBUTES = 3
-CHUNK = 1_000_000
-MEMORY_BAR = 8 * 2**30
-SECONDS_BARS = {"duckdb": 60, "postgresql": 240}
+SECONDS_BARS = {"duckdb": 60, "postgresql": 240, "spark": 40, "spark-jobs": 120, "sail": 60}
+OPENING_BARS = {"spark": 6, "spark-jobs": 6}
+LOCAL = "local[2]"
+CENSUS, CENSUS_SECONDS, CENSUS_MEMORY = 10_000_000, 300, 12 * 2**30
+SPARK_WAYS = {"spark": "standing", "spark-jobs": "jobs"}
 
 
 def whole(path: Path, quick: bool, engine: str) -> list[Figure]:
-    """Reconstruct the bank's customers inside a database; a sample of them inside Spark."""
-    records = QUICK_SPARK_RECORDS if quick else SPARK_RECORDS
-    data = bank(path, True, records) if engine == "spark" else bank(path, quick)
+    """Reconstruct the bank's customers inside a database."""
+    data = bank(path, quick)
     with ENGINES[engine](data) as (address, name):
         with watch() as opened:
-            table = open_database(address, name, data.schema)
+            how = SPARK_WAYS.get(engine, "auto")
+            table = open_database(address, name, data.schema, spark=how)
+            target = Curator(table, idp())
         with table:
             what = f"{engine}, bank-full, {table.records:,} records"
-            figures = [duration(f"{what}: open", opened.seconds)]
+            figures = [duration(f"{what}: open", opened.seconds, OPENING_BARS.get(engine))]
+            if engine in OPENING_BARS:
+                with watch() as again, open_database(address, name, data.schema, spark=how):
+                    pass
+                figures.append(duration(f"{what}: open once more, the index aside", again.seconds))
             truth = Counter(map(tuple, data.codes.tolist()))
-            figures += _attacked(table, what, truth, SECONDS_BARS.get(engine), held=data)
+            bar = SECONDS_BARS.get(engine)
+            figures += _attacked(target, table, what, truth, bar, held=data)
     return figures
 
 
-def parquet(
-    path: Path | None, quick: bool, records: str, strategy: str = "adaptive"
-) -> list[Figure]:
-    """Reconstruct three attributes of a synthetic table in Parquet files."""
-    size = int(records)
-    with tempfile.TemporaryDirectory() as folder:
-        # A process of its own, so that its memory is not taken for the counter's.
-        writer = multiprocessing.get_context("spawn").Process(target=_write, args=(folder, size))
-        writer.start()
-        writer.join()
-        if writer.exitcode:
-            raise SystemExit("the synthetic table could not be written")
-        bytes_ = sum(each.stat().st_size for each in Path(folder).iterdir())
-        what = f"DuckDB, Parquet, {strategy}, {size:,} records ({bytes_ / 1e6:,.0f} MB)"
+def census(path: Path | None, quick: bool) -> list[Figure]:
+    """Rebuild a census of ten million records, five columns, inside Spark."""
+    with tempfile.TemporaryDirectory() as folder, _started(), _memory() as held:
+        apart(write_census, Path(folder), CENSUS)
         with watch() as opened:
-            session, found, _ = connected(folder, None, Reading())
-            schema = Schema(SCHEMA.attributes[:ATTRIBUTES])
-            table = DatabaseTable.of(found.select(*schema.names), schema, session=session)
-        with table:  # and its session
-            figures = [duration(f"{what}: open", opened.seconds)]
-            truth = _counted(session, found, schema)
-            figures += _attacked(table, what, truth, None, strategy)
-    return [*figures, memory(f"{what}: peak memory", MEMORY_BAR)]
+            table = open_database(f"spark://{LOCAL}", folder, SCHEMA)
+            target = Curator(table, idp())
+        with table, watch() as took:
+            run = audit(target).run
+        if not isinstance(run.found, TableFound):
+            raise SystemExit(f"the attack did not end: {run.reason}")
+        if not np.array_equal(numbered(run.found), truth_of(Path(folder))):
+            raise SystemExit("some records are wrong")
+    what, seconds = f"spark, census, {CENSUS:,} records", opened.seconds + took.seconds
+    each = f"{run.meter.queries:,} queries, {run.meter.rounds:,} rounds"
+    room = f"at most {CENSUS_MEMORY // MIB:,} MiB"
+    return [
+        duration(f"{what}: open", opened.seconds),
+        duration(f"{what}: open and rebuild exactly", seconds, CENSUS_SECONDS, each),
+        duration(f"{what}: a million queries", took.seconds / run.meter.queries * 1e6, 30),
+        Figure(f"{what}: memory", f"{max(held) / MIB:,.0f} MiB", room, max(held) <= CENSUS_MEMORY),
+    ]
 
 
 def _attacked(
+    target: Curator,
     table: DatabaseTable,
     what: str,
     truth: Counter[tuple[int, ...]],
     bar: int | None,
-    strategy: str = "adaptive",
-    held: Dataset | None = None,
+    held: Dataset,
 ) -> list[Figure]:
     """Reconstruct the whole table, and hold what was found against the truth.
 
-    Where the same table is at hand in memory, the same attack there is the measure.
+    The same attack on the same table in memory is the measure.
     """
-    target = Curator(table, idp())
     before = table.statements
     with watch() as took:
-        verdict = audit(target, strategy=strategy)
+        verdict = audit(target)
     asked = table.statements - before
     found = verdict.run.found
     if verdict.run.ending != "complete" or not isinstance(found, TableFound):
@@ -103,29 +106,14 @@ def _attacked(
     meter = verdict.run.meter
     each = f"{meter.queries / table.records:.4f} queries a record"
     rounds = f"{meter.rounds:,} rounds, {asked:,} statements"
-    if held is not None:
-        with watch() as memory_took:
-            audit(Curator(held, idp()), strategy=strategy)
-        rounds += (
-            f"; {took.seconds / memory_took.seconds:.1f} x memory's {memory_took.seconds:.2f} s"
-        )
+    with watch() as memory_took:
+        audit(Curator(held, idp()))
+    rounds += f"; {took.seconds / memory_took.seconds:.1f} x memory's {memory_took.seconds:.2f} s"
     return [
         duration(f"{what}: reconstruct exactly", took.seconds, bar, rounds),
         Figure(f"{what}: a round", f"{1000 * took.seconds / meter.rounds:.1f} ms", ratio=each),
         duration(f"{what}: a million queries", took.seconds / meter.queries * 1e6),
     ]
-
-
-def _counted(session: Session, table: Any, schema: Schema) -> Counter[tuple[int, ...]]:
-    """Return how many records of each kind there are, as DuckDB itself counts them."""
-    names = schema.names
-    rows = session.rows(table.group_by(*names).aggregate(n=table.count()))
-    return Counter(
-        {
-            tuple(one.encode(value) for one, value in zip(schema, row[:-1], strict=True)): row[-1]
-            for row in rows
-        }
-    )
 
 
 # ---- where the bank's customers are put
@@ -161,24 +149,81 @@ def _postgresql(data: Dataset) -> Iterator[tuple[str, str | None]]:
 
 @contextmanager
 def _spark(data: Dataset) -> Iterator[tuple[str, str | None]]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _started():
         path = Path(folder) / "bank.parquet"
         pq.write_table(_arrow(data), path)
-        yield "spark://local[2]", str(path)
+        yield f"spark://{LOCAL}", str(path)
+
+
+@contextmanager
+def _sail(data: Dataset) -> Iterator[tuple[str, str | None]]:
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from servers import sail
+
+    with tempfile.TemporaryDirectory() as folder, sail() as address:
+        path = Path(folder) / "bank.parquet"
+        pq.write_table(_arrow(data), path)
+        yield address, str(path)
+
+
+@contextmanager
+def _started() -> Iterator[None]:
+    """Start Spark, whose start is nobody's opening."""
+    engine = Spark.connect(f"spark://{LOCAL}", LOCAL, "Spark")
+    try:
+        yield
+    finally:
+        engine.close()
+
+
+@contextmanager
+def _memory() -> Iterator[list[int]]:
+    """Note every second what this process and all below it hold, shared memory by its share."""
+    held, over = [0], threading.Event()
+
+    def look() -> None:
+        while not over.wait(1.0):
+            held.append(sum(map(_share, _below(os.getpid()))))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield held
+    finally:
+        over.set()
+        thread.join()
+
+
+def _share(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(1024 * int(each.split()[1]) for each in lines if each.startswith("Pss:"))
+
+
+def _below(first: int) -> list[int]:
+    """Return a process and all that it has started."""
+    children: dict[int, list[int]] = {}
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(each.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(each.parent.name))
+    found = [first]
+    for process in found:  # it grows meanwhile
+        found += children.get(process, [])
+    return found
 
 
 ENGINES: dict[str, Callable[[Dataset], AbstractContextManager[tuple[str, str | None]]]] = {
     "duckdb": _duckdb,
     "postgresql": _postgresql,
     "spark": _spark,
+    "spark-jobs": _spark,
+    "sail": _sail,
 }
-
-
-def _write(folder: str, records: int) -> None:
-    """Write a synthetic table, a file for each million records."""
-    for number, start in enumerate(range(0, records, CHUNK)):
-        data, _ = synthetic(min(CHUNK, records - start), number)
-        pq.write_table(_arrow(data), Path(folder) / f"part-{number:03d}.parquet")
 
 
 def _arrow(data: Dataset) -> pa.Table:

@@ -17,7 +17,7 @@ from thinveil.language.queries import Cells
 from thinveil.language.schema import INFINITE
 
 ROWS, COLUMNS, CHUNK = 1_000_000, 10, 50_000
-READY_BAR, MEMORY_BAR = 30, 4 * 2**30
+READY_BAR, MEMORY_BAR = 5, 4 * 2**30
 
 
 def real(path: Path, quick: bool) -> list[Figure]:

@@ -117,3 +117,21 @@ def browser() -> Iterator[Any]:
 
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def connect_address() -> Iterator[str]:
+    """A server of Spark Connect with Java."""
+    from servers import spark_connect
+
+    with spark_connect() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def sail_address() -> Iterator[str]:
+    """A server of Spark Connect without Java."""
+    from servers import sail
+
+    with sail() as address:
+        yield address

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import count
 from typing import Any
 
-import ibis
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,16 +17,20 @@ from hypothesis import strategies as st
 
 from thinveil import load
 from thinveil.curator.counting.scan import Counter, ScanCounter
+from thinveil.curator.database.engines.duckdb import DuckDB
 from thinveil.curator.database.engines.protocol import Engine
+from thinveil.curator.database.engines.sqlite import SQLite
+from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable
+from thinveil.curator.database.words import Rows
 from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
 from thinveil.language.schema import INFINITE, LIMIT, MISSING
 
-Place = Callable[[pa.Table], Any]
-"""Puts a table into a database and returns it as Ibis knows it."""
+Place = Callable[[pa.Table], tuple[Session, Rows]]
+"""Puts a table into a database and returns the two."""
 
 NASTY = ('a"; drop table x; --', "a b", "select", "größe, 数", "back`tick", "it's", "100%", "x.y")
 """Names that must be quoted."""
@@ -68,35 +73,41 @@ def quoted(name: str, mark: str = '"') -> str:
     return mark + name.replace(mark, 2 * mark) + mark
 
 
-def in_duckdb(connection: Any) -> Place:
-    """Put tables into a DuckDB connection of Ibis."""
+def in_engine(engine: Engine, name: str) -> tuple[Session, Rows]:
+    """Return a table that is there."""
+    session = Session(engine)
+    return session, engine.table(name, "here")
 
-    def place(content: pa.Table) -> Any:
+
+def in_duckdb(connection: Any) -> Place:
+    """Put tables into a DuckDB connection."""
+
+    def place(content: pa.Table) -> tuple[Session, Rows]:
         name = _name(content)
-        connection.con.register("content", content)
-        connection.con.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM content")
-        connection.con.unregister("content")
-        return connection.table(name)
+        connection.register("content", content)
+        connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM content")
+        connection.unregister("content")
+        return in_engine(DuckDB(connection), name)
 
     return place
 
 
 def in_sqlite(connection: Any) -> Place:
-    """Put tables into an SQLite connection of Ibis; dates and times are texts there."""
+    """Put tables into an SQLite connection; dates and times are texts there."""
 
-    def place(content: pa.Table) -> Any:
+    def place(content: pa.Table) -> tuple[Session, Rows]:
         name = _name(content)
         kinds = [_sqlite_type(each) for each in content.schema.types]
         listed = ", ".join(
             f"{quoted(column)} {kind}"
             for column, kind in zip(content.column_names, kinds, strict=True)
         )
-        connection.con.execute(f"CREATE TABLE {quoted(name)} ({listed})")
+        connection.execute(f"CREATE TABLE {quoted(name)} ({listed})")
         marks = ", ".join("?" * len(kinds))
         rows = zip(*map(_sqlite_values, content.columns), strict=True)
-        connection.con.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
-        connection.con.commit()
-        return connection.table(name)
+        connection.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
+        connection.commit()
+        return in_engine(SQLite(connection), name)
 
     return place
 
@@ -127,8 +138,8 @@ def _sqlite_value(value: Any) -> Any:
 
 
 PLACES: dict[str, Place] = {
-    "duckdb": in_duckdb(ibis.duckdb.connect()),
-    "sqlite": in_sqlite(ibis.sqlite.connect()),
+    "duckdb": in_duckdb(duckdb.connect()),
+    "sqlite": in_sqlite(sqlite3.connect(":memory:", check_same_thread=False)),
 }
 """Databases in memory, open as long as the tests run."""
 
@@ -147,7 +158,7 @@ def from_codes(codes: Codes) -> pa.Table:
 
 def counter_in(place: Place, codes: Codes) -> Counter:
     """Return what counts these codes in a database."""
-    return DatabaseTable.of(place(from_codes(codes))).counter()
+    return DatabaseTable.of(*place(from_codes(codes))).counter()
 
 
 def duckdb_counter(codes: Codes) -> Counter:
@@ -290,7 +301,7 @@ def check_hostile(place: Place, names: Iterable[str], without: str = "") -> None
     content = pa.table({each: texts if each == "'" else numbers for each in columns[0]})
     missing = ("it's", "%", "_", "\\", "back`tick")
     expected = load(content, missing=missing)
-    with DatabaseTable.of(place(content), reading=Reading(missing=missing)) as table:
+    with DatabaseTable.of(*place(content), reading=Reading(missing=missing)) as table:
         assert table.schema == expected.schema
         assert records_of(table.to_dataset()) == records_of(expected)
 
@@ -305,8 +316,7 @@ def check_hostile_names(
     for number, name in enumerate(names):
         engine = opened()
         table = engine.table(name, "here")
-        found = table.get_backend().compile(table.select(x=table.x))
-        assert engine.rows(found) == [(number,)], name
+        assert engine.rows(engine.words(table.query)) == [(number,)], name
     for name in ("x", "csv.`secret`", "read_csv('secret')", "\\`", "'; SELECT 1 --", *VARIABLES):
         with pytest.raises(DataError, match="there is no table"):
             opened().table(name, "here")
@@ -318,13 +328,13 @@ def check_codes(place: Place, content: pa.Table) -> None:
         expected = load(content)
     except DataError:  # such as a text of a number beyond any grid
         with pytest.raises(DataError):
-            DatabaseTable.of(place(content))
+            DatabaseTable.of(*place(content))
         return
-    with DatabaseTable.of(place(content)) as table:
+    with DatabaseTable.of(*place(content)) as table:
         assert table.schema == expected.schema
         assert table.records == expected.records
         assert records_of(table.to_dataset()) == records_of(expected)
-    with DatabaseTable.of(place(content), expected.schema) as again:
+    with DatabaseTable.of(*place(content), expected.schema) as again:
         assert records_of(again.to_dataset()) == records_of(expected)
 
 
@@ -332,7 +342,7 @@ def check_every_kind(place: Place, batches: int = 20) -> None:
     """Hold a table with columns of every kind, and counts on it, to memory and a scan."""
     content = mixed(60)
     expected = load(content)
-    with DatabaseTable.of(place(content)) as table:
+    with DatabaseTable.of(*place(content)) as table:
         assert table.schema == expected.schema
         assert records_of(table.to_dataset()) == records_of(expected)
         scan, counter = ScanCounter(expected.codes), table.counter()

@@ -31,6 +31,7 @@ NOT_HERE: Mapping[str, str] = {
     r"^thinveil lab\b": "it serves a page until somebody ends it; tests/test_lab.py",
     r"\bpostgresql://": "it needs a PostgreSQL server; tests/test_postgres.py",
     r"\bspark://": "it needs Spark; tests/test_spark.py",
+    r"\bsc://": "it needs a server of Spark Connect; tests/test_spark_counting.py",
 }
 """The lines that are not run, why, and what tries them instead."""
 QUICK = (

@@ -186,7 +186,7 @@ def test_a_column_that_is_left_out_is_not_looked_at():
 
 
 def test_columns_of_a_database_are_left_out():
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     duckdb = pytest.importorskip("duckdb")
     with closing(duckdb.connect("t.duckdb")) as base:
         base.execute("CREATE TABLE t AS SELECT 1 AS age, [1, 2] AS list")

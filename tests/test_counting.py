@@ -16,10 +16,12 @@ from databases import duckdb_counter, sqlite_counter
 from thinveil.curator.counting import index as counting
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.counting.keeping import Kept
+from thinveil.curator.counting.ranks import in_order
 from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.curator.counting.shapes import RANGE, Shape, shapes_of, widths_of
 from thinveil.errors import QueryError
 from thinveil.language.extents import check_disjoint
+from thinveil.language.numbers.different import placed
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch, batch_of
 from thinveil.language.schema import INFINITE, LIMIT, LOWEST, MISSING
 from worlds import boxes_of, ends, examples, inside, ranges
@@ -254,10 +256,12 @@ def by_hand(table: Codes, batch: QueryBatch) -> list[int]:
 def test_fast_plain_and_by_hand_agree(case: tuple[Codes, list[QueryBatch]]) -> None:
     table, batches = case
     scan, index = ScanCounter(table), IndexCounter(table)
+    different = IndexCounter(*np.unique(table, axis=0, return_counts=True))
     for batch in [*batches, *batches]:
         expected = by_hand(table, batch)
         assert scan.count(batch).tolist() == expected
         assert index.count(batch).tolist() == expected
+        assert different.count(batch).tolist() == expected
 
 
 @examples(60)
@@ -270,6 +274,21 @@ def test_the_size_of_chunks_does_not_matter(
         index = IndexCounter(table)
         for batch in batches:
             assert index.count(batch).tolist() == by_hand(table, batch)
+
+
+@examples(300)
+@given(
+    st.lists(st.integers(-9, 9) | st.sampled_from([MISSING, FAR, -FAR, 300]), min_size=1)
+    | st.lists(st.integers(-3, 40) | st.just(MISSING), min_size=1, max_size=300)
+)
+def test_places_by_a_table_are_those_by_sorting(codes: list[int]) -> None:
+    given = np.array(codes, np.int64)
+    values, place = placed(given)
+    expected = np.unique(given, return_inverse=True)
+    assert values.tolist() == expected[0].tolist()
+    assert place.tolist() == expected[1].reshape(-1).tolist()
+    for end in (len(values), 100 * len(codes)):
+        assert in_order(place, end).tolist() == np.sort(place).tolist()
 
 
 def test_many_patterns_of_cells_push_old_indexes_out() -> None:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thinveil
-from thinveil.attacker.beliefs import count_bins as wide
+from thinveil.attacker.beliefs import count_limits as wide
 from thinveil.attacker.beliefs.arrays import ramp
-from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_gamma, rough
+from thinveil.attacker.beliefs.beta_binomial import CONCENTRATIONS, Spread, log_gamma
+from thinveil.attacker.beliefs.count_curves import Widths
 from thinveil.attacker.beliefs.count_zones import Counts, candidates, outcome_entropy
 from thinveil.attacker.terms import ABOVE, BELOW, NOISY, Rules
 from thinveil.errors import EvidenceError
@@ -221,17 +222,39 @@ def test_counts_of_large_groups_are_narrowed_by_their_curve(mechanism, k, record
     assert binned.bits == pytest.approx(dense.bits, rel=0.02)
 
 
-def test_the_curve_of_a_wide_count_is_the_sum_of_its_values():
-    """Bins hold about as much belief as all values in them together, also next to the ends."""
-    rules = Rules(5_000_000, 1, False)
-    counts = wide.WideCounts(rules)
-    size = np.array([5_000_000, 100_000, 40_000, 4_000_000])
-    chance = np.array([0.3, 0.0001, 0.9999, 0.5])
-    low, high = np.array([0, 0, 100, 1_000_000]), np.array([5_000_000, 100_000, 40_000, 3_000_000])
-    counts.begin(np.arange(4), size, chance, low, high)
-    edges, below = counts._curve()
-    for row in range(4):
-        every = np.arange(low[row], high[row] + 1)
-        mass = rough(every, size[row], chance[row])
-        exact = np.concatenate([[0.0], np.cumsum(mass)]) / mass.sum()
-        np.testing.assert_allclose(below[row], exact[edges[row] - low[row]], atol=0.01)
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_a_wide_count_is_narrowed_to_the_only_one_left(k):
+    """Whatever the count is: limits hold it, questions stay few, and bits add up to its chance."""
+    rules = Rules(5_000_000, k, False)
+    size = np.array([5_000_000, 100_000, 40_000, 4_000_000, 1_000, 1_000])
+    chance = np.array([0.3, 0.0001, 0.9999, 0.5, 0.5, 0.5])
+    low, high = np.array([0, 0, 100, 1_000_000, 0, 0]), np.append(size[:3], [3_000_000, 1_000, 900])
+    truth = np.array([1_500_100, 0, 40_000, 1_000_000, 1_000, 507])
+    counts, asked = wide.WideCounts(rules), 0
+    found, told = np.full(6, -1), np.zeros(6)
+    counts.begin(np.arange(6), size, chance, low, high)
+    curves = Widths().curves(size, chance)
+    rows = np.arange(6)
+    expected = curves.between(rows, truth, truth) / curves.between(rows, low, high)
+    while len(counts):
+        row, b = counts.ask()
+        asked += len(row)
+        true = truth[counts.key[row]].tolist()
+        zone = np.array([zone_of(rules, *each) for each in zip(true, b.tolist(), strict=True)])
+        key, count, bits = counts.tell(zone)
+        found[key], told[key] = count, bits
+    assert found.tolist() == truth.tolist()
+    np.testing.assert_allclose(told, -np.log2(expected), rtol=1e-3)
+    assert asked < 6 * 3 * 24  # three a round for so few, none of more than 24 rounds
+
+
+def test_an_impossible_answer_about_a_wide_count_is_told():
+    counts = wide.WideCounts(Rules(5_000_000, 1, False))
+    key, size = np.zeros(1, np.int64), np.array([1000])
+    counts.begin(key, size, np.array([0.5]), key, size)
+    row, _ = counts.ask()
+    counts.tell(np.full(len(row), BELOW))
+    row, b = counts.ask()
+    counts._asked = b + 1000
+    with pytest.raises(EvidenceError):
+        counts.tell(np.full(len(row), ABOVE))

@@ -148,8 +148,6 @@ def test_known_traps_are_noted() -> None:
     assert "Java 17 or later: on Debian" in notes(None, spark)
     assert "finds 11.0.2" in notes("11.0.2", spark)
     assert notes("17.0.15", spark) == ""
-    late = Extra("databases", (Part("sqlglot", "<28", "28.1", fits=False),))
-    assert "Ibis 12 breaks with sqlglot 28" in notes(None, late)
     assert "uncompiled" in notes(None, Extra("fast", (Part("numba", "", None),)))
 
 

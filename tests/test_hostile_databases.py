@@ -5,18 +5,18 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import MagicMock
 
 import duckdb
-import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from databases import FILES, HOSTILE, PLACES, VARIABLES, check_hostile, check_hostile_names, quoted
-from thinveil.curator.database.engines.duckdb import open_duckdb
+from thinveil.curator.database.engines.duckdb import DuckDB, open_duckdb
 from thinveil.curator.database.engines.spark import _CLUSTER, _LOCAL, _spark_session
-from thinveil.curator.database.session import Session
+from thinveil.curator.database.engines.sqlite import SQLite
 from thinveil.curator.database.table import open_database
 from thinveil.errors import DataError, UsageError
 
@@ -36,13 +36,14 @@ def test_a_name_means_the_one_table_that_has_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret.csv").write_text(f"x\n{SECRET}\n")
-    connection = getattr(ibis, kind).connect()
+    connection: Any = duckdb.connect() if kind == "duckdb" else sqlite3.connect(":memory:")
+    engine = DuckDB(connection) if kind == "duckdb" else SQLite(connection)
 
     def make(name: str, number: int) -> None:
-        connection.con.execute(f"CREATE TABLE {quoted(name)} AS SELECT {number} AS x")
+        connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT {number} AS x")
 
-    check_hostile_names(lambda: Session(connection).engine, make, without=NEVER)
-    connection.disconnect()
+    check_hostile_names(lambda: engine, make, without=NEVER)
+    connection.close()
 
 
 @pytest.fixture
@@ -87,8 +88,8 @@ def test_a_hostile_view_of_duckdb_reads_no_file(tmp_path: Path, secret: Path) ->
     backend = open_duckdb(str(path))
     for name in made:
         with pytest.raises(duckdb.Error):
-            backend.con.execute(f"SELECT * FROM {name}").fetchall()
-    backend.disconnect()
+            backend._connection.execute(f"SELECT * FROM {name}").fetchall()
+    backend.close()
     for name in made[:2]:
         with pytest.raises(DataError) as caught:
             open_database(f"duckdb://{path}", name)
@@ -105,7 +106,7 @@ def test_hostile_macros_do_not_answer_for_duckdb(tmp_path: Path, secret: Path) -
     before = sorted(secret.iterdir())
     with open_database(f"duckdb://{path}") as table:
         assert table.records == 5
-        folder = Path(table._session._backend.con.sql(
+        folder = Path(table._session.engine._connection.sql(
             "SELECT system.main.current_setting('temp_directory')").fetchall()[0][0])  # fmt: skip
         assert folder.is_dir()
     assert sorted(secret.iterdir()) == before
@@ -139,8 +140,8 @@ def test_what_is_shut_stays_shut(tmp_path: Path, secret: Path) -> None:
             f"SELECT * FROM read_text('{secret}/a.csv')",
         ):
             with pytest.raises(duckdb.Error):
-                backend.con.execute(statement)
-        backend.disconnect()
+                backend._connection.execute(statement)
+        backend.close()
     assert len([*secret.iterdir()]) == 4
 
 
@@ -167,7 +168,7 @@ def test_a_hostile_view_of_sqlite_runs_no_function_of_ours(tmp_path: Path) -> No
         base.execute("CREATE VIEW old AS SELECT age + 60 AS age FROM people WHERE age > 2")
         base.execute("CREATE VIEW loads AS SELECT load_extension('/tmp/evil.so') AS x")
         base.execute("CREATE VIEW large AS SELECT hex(zeroblob(1000000000)) AS x")
-        base.execute("CREATE VIEW calls AS SELECT _ibis_reverse('x') AS x")
+        base.execute("CREATE VIEW calls AS SELECT no_such_function('x') AS x")
     base.close()
     with open_database(f"sqlite://{path}", "old") as table:
         assert sorted(table.to_dataset().rows()) == [(63,), (64,)]

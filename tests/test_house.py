@@ -54,6 +54,7 @@ TWICE = {
     "table": "the attack on it, one in a database, one as CSV",
     "targets": "what can be audited, and their suite",
     "watch": "over a target beside an attack, and over a ledger's files",
+    "words": "of questions that unions are made of, and of statements in SQL",
 }
 """Names that stand in several packages, each of which makes plain what is meant."""
 

@@ -497,7 +497,7 @@ def test_a_mechanism_of_a_plug_in_is_served_and_attacked(tmp_path, install):  # 
 @pytest.mark.nightly
 @pytest.mark.parametrize("place", sweep(["sqlite", "duckdb"], 2))
 def test_a_database_is_served_and_attacked(tmp_path, place):
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
     where = ["people.csv", "--engine", "duckdb"]
     if place == "sqlite":

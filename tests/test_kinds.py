@@ -593,7 +593,7 @@ def test_archives_of_other_programs_are_named():
 
 
 def test_duckdb_is_not_asked_for_what_it_does_not_read(monkeypatch):
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     Path("t.xls").write_bytes(OLD)
     with pytest.raises(DataError, match=r"one of old Excel: use --engine memory, or save"):
         opened("t.xls", engine="duckdb")

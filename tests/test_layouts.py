@@ -694,7 +694,7 @@ def reads_the_same(path: Path) -> None:
 
 @pytest.mark.parametrize("text", DUCKDB)
 def test_duckdb_reads_the_same(table: Write, text: str) -> None:
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
     reads_the_same(table(text))
 
@@ -703,7 +703,7 @@ def test_duckdb_reads_the_same(table: Write, text: str) -> None:
     "text", [DUCKDB[0], *(pytest.param(each, marks=pytest.mark.nightly) for each in DUCKDB[1:])]
 )
 def test_duckdb_unpacks_and_decodes_the_same(table: Write, text: str) -> None:
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
     reads_the_same(table(gzip.compress(text.encode())))
     reads_the_same(table(packed(text.encode(), "zst")))
@@ -723,7 +723,7 @@ def test_duckdb_unpacks_and_decodes_the_same(table: Write, text: str) -> None:
     ],
 )
 def test_what_duckdb_does_not_read_the_same_is_refused(table: Write, content: bytes) -> None:
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
     from thinveil.curator.database.table import open_database
 

@@ -24,7 +24,7 @@ PASSWORDS = tuple(
 )
 HEADS = (
     "postgresql://", "postgres://", "PostgreSQL://", "postgres//", "postgresql:/", "postgresl://",
-    "spark://", "http://", "https://", "duckdb://", "mysql://", "md:", "//", "--truth=postgresql://",
+    "spark://", "http://", "https://", "duckdb://", "mysql://", "mariadb://", "md:", "//", "--truth=postgresql://",
 )  # fmt: skip
 ENDS = ("h/db", "h:5432/db", "h1:1,h2:2/db", "/db", "[::1]:5432/db", "h", "h/db?connect_timeout=1")
 KEYS = (

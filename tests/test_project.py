@@ -60,7 +60,7 @@ def test_the_pages_stay_within_their_words():
         str(page.relative_to(DOCS)): len(page.read_text("utf-8").split())
         for page in DOCS.rglob("*.md")
     }
-    assert sum(words.values()) <= 34_904, sorted(words.items(), key=lambda each: -each[1])[:5]
+    assert sum(words.values()) <= 36_904, sorted(words.items(), key=lambda each: -each[1])[:5]
 
 
 ROLES = ("I hold a table", "I teach", "I research", "I build a mechanism", "I have to decide")

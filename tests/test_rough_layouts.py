@@ -185,7 +185,7 @@ def test_headers_that_stay(tmp_path: Path, text: str, said: bool) -> None:
     ],
 )
 def test_duckdb_reads_the_same(tmp_path: Path, text: str) -> None:
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
     from thinveil.curator.database.table import open_database
 
@@ -200,7 +200,7 @@ def test_duckdb_reads_the_same(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text", ['a,b\n1, "x"\n2, "y"\n', "x\n5\n6\n\n", "x\n5\n\n6\n"])
 def test_or_refuses(tmp_path: Path, text: str) -> None:
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
     from thinveil.curator.database.table import open_database
 

@@ -9,7 +9,7 @@ from bench.soaks.files import damaged_files
 from bench.soaks.fuzzing import running
 
 pytest.importorskip("fastapi")
-pytest.importorskip("ibis")
+pytest.importorskip("sqlglot")
 
 pytestmark = pytest.mark.soak
 

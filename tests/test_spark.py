@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import json
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +26,7 @@ from databases import (
     quoted,
     records_of,
 )
-from servers import absent
+from servers import needs_java
 from test_counting import (  # the contract of every counter, on this one
     TABLE,
     test_a_union_is_the_sum_of_its_boxes,
@@ -41,8 +39,10 @@ from test_counting import (  # the contract of every counter, on this one
 )
 from thinveil import Curator, audit, idp, load
 from thinveil.curator.counting.scan import Counter, ScanCounter
+from thinveil.curator.database.engines.spark import Spark
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.database.words import Rows
 from thinveil.errors import DataError, UsageError
 
 CONTRACT = (
@@ -60,16 +60,14 @@ pytestmark = [
     pytest.mark.spark,
     # PySpark leaves sockets for Python to close:
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),  # of pandas 3
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if importlib.util.find_spec("pyspark") is None:
-        absent("PySpark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        absent("Java is not installed")
+    needs_java()
     return tmp_path_factory.mktemp("spark")
 
 
@@ -94,17 +92,10 @@ def spark(held: DatabaseTable) -> Any:
 
 
 @pytest.fixture(scope="module")
-def connection(spark: Any) -> Any:
-    import ibis
-
-    return ibis.pyspark.connect(spark)
-
-
-@pytest.fixture(scope="module")
-def counter(spark: Any, connection: Any) -> Counter:
-    def place(content: Any) -> Any:
-        spark.createDataFrame(content).createOrReplaceTempView("content")
-        return connection.table("content")
+def counter(spark: Any) -> Counter:
+    def place(content: Any) -> tuple[Session, Rows]:
+        engine = Spark(spark)
+        return Session(engine), engine.named(spark.createDataFrame(content), "here")
 
     return counter_in(place, TABLE)
 
@@ -149,9 +140,7 @@ def test_what_cannot_be_opened_is_said(spark: Any, folder: Path) -> None:
 # ---- against whoever hands over a file or a catalogue, as for the other databases
 
 
-def test_names_and_texts_are_nothing_but_themselves(
-    spark: Any, connection: Any, tmp_path: Path
-) -> None:
+def test_names_and_texts_are_nothing_but_themselves(spark: Any, tmp_path: Path) -> None:
     odd = {
         "spark.sql.ansi.enabled": "false",
         "spark.sql.caseSensitive": "false",
@@ -161,11 +150,11 @@ def test_names_and_texts_are_nothing_but_themselves(
     before = {name: spark.conf.get(name) for name in odd}
     for name, value in odd.items():
         spark.conf.set(name, value)
-    session = Session(connection)
+    session = Session(Spark(spark))
 
-    def place(content: pa.Table) -> Any:
+    def place(content: pa.Table) -> tuple[Session, Rows]:
         pq.write_table(content, tmp_path / "hostile.parquet")
-        return session.engine.table(str(tmp_path / "hostile.parquet"), "here")
+        return session, session.engine.table(str(tmp_path / "hostile.parquet"), "here")
 
     check_hostile(place, (*HOSTILE, "SELECT"))  # beside "select"
     session.close()
@@ -174,11 +163,11 @@ def test_names_and_texts_are_nothing_but_themselves(
         spark.conf.set(name, value)
 
 
-def test_a_name_means_the_one_table_that_has_it(spark: Any, connection: Any) -> None:
+def test_a_name_means_the_one_table_that_has_it(spark: Any) -> None:
     def make(name: str, number: int) -> None:
         spark.sql(f"CREATE TEMPORARY VIEW {quoted(name, '`')} AS SELECT {number} AS x")
 
-    session = Session(connection)
+    session = Session(Spark(spark))
     # A slash makes a path of it, and Spark itself lists no name of several lines.
     check_hostile_names(lambda: session.engine, make, without="/\n\u2028")
     for each in spark.catalog.listTables():
@@ -187,14 +176,14 @@ def test_a_name_means_the_one_table_that_has_it(spark: Any, connection: Any) -> 
     session.close()
 
 
-def test_only_the_files_that_were_given_are_read(connection: Any, tmp_path: Path) -> None:
-    session = Session(connection)
+def test_only_the_files_that_were_given_are_read(spark: Any, tmp_path: Path) -> None:
+    session = Session(Spark(spark))
     for number, name in enumerate(FILES):
         pq.write_table(pa.table({"x": [number]}), tmp_path / name)
     for number, name in enumerate(FILES):
         table = session.engine.table(str(tmp_path / name), "here")
         assert session.rows(table) == [(number,)], name
-    assert session.rows(session.engine.table(f"{tmp_path}/a*", "here").count()) == [(3,)]
+    assert len(session.rows(session.engine.table(f"{tmp_path}/a*", "here"))) == 3
     session.close()
 
 

@@ -25,7 +25,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def inside(source: str, **how: Any) -> Any:
-    pytest.importorskip("ibis")
+    pytest.importorskip("sqlglot")
     return opened(source, engine="duckdb", **how)
 
 

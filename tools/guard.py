@@ -40,7 +40,11 @@ from thinveil.language.claims import Claim, claim_named
 from thinveil.language.schema import Categories, Grid, Schema
 
 MOVED: Final = {
-    "count_bins": ("thinveil.attacker.beliefs.count_bins", "thinveil.attacker.wide"),
+    "wide": (
+        "thinveil.attacker.beliefs.count_limits",
+        "thinveil.attacker.beliefs.count_bins",
+        "thinveil.attacker.wide",
+    ),
     "drawing": ("thinveil.curator.drawing", "thinveil.curator.noise"),
     "dataset": ("thinveil.curator.tables.dataset", "thinveil.curator.dataset"),
     "accounts": ("thinveil.curator.service.accounts", "thinveil.curator.accounts"),
@@ -229,7 +233,7 @@ class Guard:
             self.one(
                 f"bounded cached/{mechanism}/{strategy}", table, mechanism=mechanism, **bounded
             )
-        with patched(module("count_bins"), _LARGE=0, MOST=64):
+        with patched(module("wide"), _LARGE=0, MOST=64):
             for mechanism in ("unprotected", "idp", "idp-integer"):
                 self.one(f"wide counts/{mechanism}", table, mechanism=mechanism)
 

@@ -17,7 +17,7 @@ from thinveil.errors import printable
 
 _HEAD: Final = re.compile(r"\s*(?:--[\w-]+=)?\s*([A-Za-z][\w+.-]*)?(:/*|/{2,})")
 """How an address begins, also with a slash too few or as the value of an option."""
-_AFAR: Final = re.compile(r"\s*(postgres(ql)?|spark|https?)://", re.IGNORECASE)
+_AFAR: Final = re.compile(r"\s*(postgres(ql)?|mariadb|mysql|spark|https?)://", re.IGNORECASE)
 _COLON: Final = re.compile(r":|%(?:25)*3a", re.IGNORECASE)
 _AT: Final = re.compile(r"@|%(?:25)*40")
 _EQUALS: Final = re.compile(r"=|%(?:25)*3d", re.IGNORECASE)
@@ -48,8 +48,10 @@ _HARMLESS: Final = frozenset({
     "ssl_min_protocol_version", "ssl_max_protocol_version", "gssencmode", "krbsrvname",
     "gsslib", "gssdelegation", "replication", "target_session_attrs", "load_balance_hosts",
     "oauth_issuer", "oauth_client_id", "oauth_scope", "sslkeylogfile",
+    "ssl_ca", "ssl_cert", "ssl_key", "unix_socket",
 })  # fmt: skip
-"""The parameters of PostgreSQL's addresses (libpq 18) that hold no secret; some name files."""
+"""The parameters of addresses of PostgreSQL (libpq 18) and MariaDB that hold no secret; some name
+files."""
 
 
 def shown(address: str, mark: str = "") -> str:

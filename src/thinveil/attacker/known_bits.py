@@ -31,6 +31,7 @@ import numpy as np
 
 from thinveil.attacker.findings import ColumnFound, TableFound
 from thinveil.attacker.ways import Domain, domains, log2_choose, log2_factorial, zero_bits
+from thinveil.language.numbers.different import Different
 from thinveil.language.queries import Codes, Flags, Floats
 from thinveil.language.schema import MISSING, Attribute, Schema
 
@@ -121,9 +122,9 @@ def whole_bits(schema: Schema, found: TableFound, codes: Codes) -> float:
 
     Codes are its records, at the precision of the finding.
     """
-    rows, counts = np.unique(codes, axis=0, return_counts=True)
-    known = np.full(len(rows), len(found.columns))
-    counts = np.ones_like(counts) if found.distinct else counts
+    there = Different.of(codes)
+    rows, known = there.rows, np.full(len(there.rows), len(found.columns))
+    counts = np.ones_like(there.often) if found.distinct else there.often
     nothing = tuple(
         ColumnFound(each.column, [], each.width, each.distinct, domain=each.domain, partial=True)
         for each in found.margins

@@ -146,6 +146,8 @@ STRATEGIES: Final = {
 
 SETTLING: Final = ("linear", "published")
 """The strategies that settle each question by itself, so that a test of the paper may do it."""
+LEARNING: Final = ("adaptive", "thrifty")
+"""The strategies that learn, and can ask more at once where rounds are dear."""
 USUAL: Final = "adaptive"
 """The strategy where the user names none."""
 

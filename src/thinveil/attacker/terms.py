@@ -52,6 +52,7 @@ class Rules:
     bounded: bool  # whether the curator knows the bounds and answers exactly beyond them
     hidden: bool = False
     free: bool = False  # nothing is claimed: trivial thresholds are asked, as in the paper
+    hasty: bool = False  # rounds are dear: what may be asked at once is, at some more questions
 
     @staticmethod
     def of(facts: PublicFacts) -> Rules:

@@ -226,6 +226,7 @@ def wish_of(options: Options, facts: PublicFacts, again: bool, most: int | None 
         force=options.force,
         thrift=None if again else options.thrift(),  # no unions where questions need new words
         most=most,
+        hasty=options.rounds == "few",
     )
     more = _MORE.get(options.attack)
     return wish if more is None else more(options, facts, wish)

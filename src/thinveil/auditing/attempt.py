@@ -6,17 +6,18 @@ They differ in what they hand in: who holds the table, the attack, caps, seeds a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from thinveil.attacker.findings import Found
+from thinveil.attacker.strategies import LEARNING
 from thinveil.attacker.terms import Attack, Person
 from thinveil.auditing.attacks import attack_on, checks_on, planned, trial_on
 from thinveil.auditing.driver import Observer, Run, run
 from thinveil.auditing.options import Options
 from thinveil.auditing.schedule import Schedule
-from thinveil.auditing.targets import Target
+from thinveil.auditing.targets import Target, round_seconds
 from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.curator import Curator
@@ -24,6 +25,8 @@ from thinveil.curator.tables.dataset import Held
 from thinveil.language.claims import Claim
 
 _T = TypeVar("_T")
+DEAR: Final = 0.1
+"""Seconds a round from which on fewer rounds are worth some more questions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +87,16 @@ def attempt_on(target: Target, options: Options, *, ours: bool = False) -> Attem
     options = planned(options, facts, checks)
     attack = attack_on(options, facts, 0 if ours else 1, checks=checks)
     return Attempt(target, attack, options.schedule(facts.claim), options.cap_value())
+
+
+def paced(options: Options, target: Target) -> Options:
+    """Return options that say how dear rounds are, where that was left open.
+
+    What was decided stands in the record of a run, so that it goes on as it began; there, as for
+    whoever does not come through here, `auto` is as good as `usual`.
+    """
+    dear = options.rounds == "auto" and round_seconds(target) >= DEAR
+    return replace(options, rounds="few") if dear and options.strategy in LEARNING else options
 
 
 def checked(target: Target, options: Options, ours: bool = False) -> bool:

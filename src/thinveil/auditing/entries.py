@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from thinveil.attacker.strategies import LEARNING
 from thinveil.attacker.terms import Person
 from thinveil.errors import UsageError
 from thinveil.language.facts import PublicFacts
@@ -20,6 +21,8 @@ CHANNELS: Final = ("doubles", "noise")
 """What an attack looks at besides values: which doubles can come out, or nothing."""
 CHECKS: Final = ("on", "off")
 """Whether an attack also checks that its target does what it claims."""
+ROUNDS: Final = ("auto", "few", "usual")
+"""Whether more is asked at once, to have few rounds; auto leaves it to what the target states."""
 ON_PEOPLE: Final = ("attribute", "count", "membership", "uniqueness")
 """The attacks that begin with something known."""
 USUAL_CANARIES: Final = 10**12
@@ -93,6 +96,8 @@ def check_attack(options: Any, table: Mapping[str, Entry]) -> None:
         raise UsageError(
             "--check-claim attacks nobody: leave --trials, --canaries and --checks off out"
         )
+    if options.rounds == "few" and options.strategy not in LEARNING:
+        raise UsageError(f"--rounds few is for --strategy {' and '.join(LEARNING)}")
     if attack == "count" and len(people) > 1:
         raise UsageError("the attack count takes one predicate")
     if attack == "column" and not options.columns:

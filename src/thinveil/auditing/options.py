@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, Final
 
-from thinveil.attacker.engines.unions import STATES, WINDOWS, Thrift
+from thinveil.attacker.engines.unions import MANY_WINDOWS, STATES, WINDOWS, Thrift
 from thinveil.attacker.evidence.error_budget import (
     MOST_REPEATS,
     SEQUENTIAL,
@@ -23,6 +23,7 @@ from thinveil.auditing.entries import (
     CHANNELS,
     CHECKS,
     ON_PEOPLE,
+    ROUNDS,
     USUAL_CANARIES,
     USUAL_CONFIDENCE,
     Entry,
@@ -124,6 +125,7 @@ class Options:
     effort: int | None = option(None, "Thrifty: hypotheses in a window. [1024]", "whole", "N")
     windows: int | None = option(None, "Thrifty: windows side by side. [512]", "whole", "N")
     boxes_only: bool = option(False, "Thrifty: no unions of boxes.", "flag")
+    rounds: str = option("auto", "Few: ask more at once. [few if rounds are dear]", choices=ROUNDS)
     attack: str = option("dataset", choices=ATTACKS)
     columns: tuple[str, ...] = only_for(
         ("attribute", "column"),
@@ -211,10 +213,9 @@ class Options:
         self.cap_value()
         self.policies()
         confidence_of(self.confidence)
-        if self.checks not in (None, *CHECKS):
-            raise UsageError(f"--checks is one of {', '.join(CHECKS)}")
-        if self.channel not in (None, *CHANNELS):
-            raise UsageError(f"--channel is one of {', '.join(CHANNELS)}")
+        for name, few in (("checks", CHECKS), ("channel", CHANNELS), ("rounds", ROUNDS)):
+            if getattr(self, name) not in (usual(name), *few):
+                raise UsageError(f"--{name} is one of {', '.join(few)}")
         check_tried(self.trials, self.canaries, self.canary_values)
         check_attack(self, TABLE)
 
@@ -313,7 +314,8 @@ class Options:
         """
         if self.strategy == "thrifty":
             states = STATES if self.effort is None else self.effort
-            windows = WINDOWS if self.windows is None else self.windows
+            windows = MANY_WINDOWS if self.rounds == "few" else WINDOWS
+            windows = windows if self.windows is None else self.windows
             return Thrift(states, windows, self.boxes_only)
         if given := self._given("effort", "windows", "boxes_only"):
             raise UsageError(f"{given[0]} is for --strategy thrifty")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from thinveil.auditing.entries import Kind, people_of
 from thinveil.auditing.options import TABLE, Options
 from thinveil.auditing.sources import opened
-from thinveil.auditing.targets import Target
+from thinveil.auditing.targets import Target, is_target
 from thinveil.curator.tables.dataset import Held
 from thinveil.errors import ThinveilError, UsageError
 from thinveil.language.facts import PublicFacts
@@ -31,7 +31,7 @@ def held_of(
     Raises:
         UsageError: A target or an address is given what it cannot use.
     """
-    if isinstance(source, Target):
+    if is_target(source):
         if not isinstance(source.facts, PublicFacts):
             raise UsageError("the facts of a target must be thinveil.PublicFacts")
         if schema is not None:

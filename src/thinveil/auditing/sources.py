@@ -30,6 +30,8 @@ _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
 _PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
+_ASKED: Final = ("spark", "say", "temporary_tables")
+"""How a database is asked, which is nobody's way of reading."""
 _log = logging.getLogger(__name__)
 _IN_MEMORY: Final = {"csv": 16, "parquet": 40}
 """How many times the size of a file its table may need while it is read."""
@@ -66,7 +68,7 @@ def kind_of(source: str | None, engine: str = "auto") -> Kind:
         plugins = f", or {':ADDRESS, '.join(names)}:ADDRESS" if names else ""
         raise UsageError(
             f"{scheme[1]}:// is not known here: use a file, http://, https://, postgresql://, "
-            f"duckdb://, sqlite:// or spark://{plugins}"
+            f"mariadb://, duckdb://, sqlite://, datafusion://, chdb:// or spark://{plugins}"
         )
     return "file"
 
@@ -114,16 +116,19 @@ def opened(
     """Open a table or a target.
 
     Args:
-        source: A path, an address, a data frame, an Ibis table, or None for the embedded people.
+        source: A path, an address, a data frame (of pandas, Polars, Arrow or Spark), an Ibis table,
+            or None for the embedded people.
         schema: What is public about a table.
         table: The name of a table in a database.
         engine: Whether a file is read into memory or counted by DuckDB where it lies.
         patience: For how many seconds a service that fails is tried again.
         tell: What to do with a warning before a token is sent; a Python warning, unless given.
-        **how: How it is read, the fields of `Reading`.
+        **how: How it is read, the fields of `Reading`; and of a database how it is asked, what
+            `open_database` takes beside them.
     """
     if isinstance(source, os.PathLike):
         source = os.fspath(source)
+    asked: dict[str, Any] = {name: how.pop(name) for name in _ASKED if name in how}
     named = source is None or isinstance(source, str)
     kind = kind_of(source, engine) if named else None
     if named:
@@ -132,10 +137,10 @@ def opened(
         _log.info("opening %s (%s)", what, kind)
     if table is not None and kind != "database":
         raise UsageError("--table: only a database has tables by name")
-    if type(source).__module__.partition(".")[0] == "ibis":
-        from thinveil.curator.database.table import DatabaseTable
-
-        return DatabaseTable.of(source, schema, reading_of(how))
+    if named and not asked.get("temporary_tables", True) and kind != "database":
+        raise UsageError("--no-temporary-tables: only a database has some; leave it out")
+    if (library := type(source).__module__.partition(".")[0]) in ("ibis", "pyspark"):
+        return _of_others(source, library, schema, asked, how)
     if schema is not None and kind in ("people", "service"):
         whose = "the embedded people bring their" if kind == "people" else "a service brings its"
         raise UsageError(f"--schema: {whose} own schema")
@@ -153,8 +158,23 @@ def opened(
     if kind == "database":
         from thinveil.curator.database.table import open_database
 
-        return open_database(source, table, schema, **how)
+        return open_database(source, table, schema, **asked, **how)
     return load(source, schema, **how)
+
+
+def _of_others(
+    source: Any, library: str, schema: Schema | None, asked: dict[str, Any], how: dict[str, Any]
+) -> Held:
+    """Open a table of Ibis, or a data frame of Spark."""
+    from thinveil.curator.database.ibis_tables import of_ibis
+    from thinveil.curator.database.table import DatabaseTable, open_frame
+
+    if library == "pyspark":
+        return open_frame(source, schema, **asked, **how)
+    session, rows = of_ibis(source)
+    if not asked.get("temporary_tables", True):
+        session.store_nothing()
+    return DatabaseTable.of(session, rows, schema, reading_of(how))
 
 
 def _some(data: Dataset, reading: Reading) -> Dataset:

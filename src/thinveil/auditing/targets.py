@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from numbers import Real
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -48,12 +49,32 @@ class Remembering(Protocol):
         ...
 
 
+def is_target(source: Any) -> TypeGuard[Target]:
+    """Tell whether something can be audited as it is.
+
+    A data frame of Spark Connect says that it has whatever it is asked for, as a column.
+    """
+    return isinstance(source, Target) and type(source).__module__.split(".")[0] != "pyspark"
+
+
 def fingerprint(target: Target) -> str:
     """Return a text that tells this target from others, for transcripts."""
     own = getattr(target, "fingerprint", None)
     policies = target.facts.policies
     rules = "" if policies == NO_POLICIES else f" {policies!r}"
     return f"{own or type(target).__qualname__} {target.facts!r}{rules}"
+
+
+def round_seconds(target: Target) -> float:
+    """Return what a round costs besides its questions, as the target states it; 0 unless it does.
+
+    Raises:
+        TargetError: What it states is no time.
+    """
+    stated = getattr(target, "round_seconds", 0.0)
+    if not isinstance(stated, Real) or not 0 <= float(stated) < math.inf:
+        raise TargetError("the target's round_seconds is not a number of seconds")
+    return float(stated)
 
 
 def ledger_of(target: Target) -> Ledger | None:

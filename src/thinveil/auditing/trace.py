@@ -16,6 +16,7 @@ from thinveil.language.schema import Schema
 _LOOKS: Final = 1.15  # the next look is due after so many times the answers,
 _STEPS: Final = 1 / 40  # or so much further on in the attack's work
 _FIRST: Final = 8
+_MANY: Final = 250_000  # different records; of more, looks are rarer in proportion: they cost time
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ class Tracer:
         """Pass a round on, and look if it is time."""
         self._watch(meter, about)
         if self._before[0] >= self._due or (self._before[0] and about.done >= self._next):
-            self._due = max(self._before[0], _FIRST) * _LOOKS
-            self._next = about.done + _STEPS
-            found = about.so_far()
+            found, rarer = about.so_far(), 1.0
             if isinstance(found, TableFound):
                 self._looks.append(self._look(found))
+                rarer = max(1.0, len(found.counts) / _MANY)
+            self._due = max(self._before[0], _FIRST) * (1 + (_LOOKS - 1) * rarer)
+            self._next = about.done + _STEPS * rarer
         self._before = (meter.queries, meter.questions, meter.rounds, float(meter.spent))
 
     def looks(self, found: Found | None) -> tuple[Look, ...]:

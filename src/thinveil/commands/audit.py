@@ -76,7 +76,8 @@ _BESIDE_RESUME = {
     "show_records", "comparison", "safe_csv",
 }  # fmt: skip
 _ITS_OWN = (
-    *(name for name, entry in TABLE.items() if entry.curators), "inside", "engine", "only", "drop",
+    *(name for name, entry in TABLE.items() if entry.curators), "inside", "engine", "spark",
+    "no_temporary_tables", "only", "drop",
 )  # fmt: skip
 """Options that describe a curator of ours; a service or a plug-in brings its own."""
 
@@ -122,10 +123,10 @@ _ITS_OWN = (
 def command(ctx: click.Context, /, source: str | None, **given: Any) -> int:
     """Attack SOURCE through a mechanism, and say what was learned.
 
-    SOURCE is a file (CSV, Excel, Stata, SPSS, SAS, Parquet), a database (postgresql://, duckdb://,
-    sqlite://, spark://, or Parquet files as 'data/*.parquet'), a service (http://; its token in
-    THINVEIL_TOKEN), or NAME:ADDRESS for a target of a plug-in. Without SOURCE, the embedded
-    synthetic people.
+    SOURCE is a file (CSV, Excel, Stata, SPSS, SAS, Parquet), a database (postgresql://, mariadb://,
+    duckdb://, sqlite://, datafusion://, chdb://, spark://, or Parquet files as 'data/*.parquet'), a
+    service (http://; its token in THINVEIL_TOKEN), or NAME:ADDRESS for a target of a plug-in.
+    Without SOURCE, the embedded synthetic people.
 
     \b
     Examples:
@@ -220,6 +221,8 @@ def _origin(source: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
         "schema": _lasting(given["schema"]),
         "inside": None if given["inside"] is None else shown(given["inside"]),
         "engine": given["engine"],
+        **({} if given["spark"] == "auto" else {"spark": given["spark"]}),
+        **({"no_temporary_tables": True} if given["no_temporary_tables"] else {}),
         **reading({**given, "steps": dict(map(_step, given["precision"]))}),
     }
 

@@ -48,12 +48,6 @@ OLDEST_JAVA: Final = 17
 HIDDEN: Final = ("all", "test")
 """Extras that only gather others, or are for those who work on thinveil."""
 _PATIENCE: Final = 120  # seconds for all imports of one process
-_WHY: Final = {
-    "duckdb": "DuckDB 1.5 warns at every call that Ibis 12 makes",
-    "pandas": "PySpark below 4.1 converts data frames of pandas 2 only",
-    "sqlglot": "Ibis 12 breaks with sqlglot 28",
-}
-"""Why a package has an upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +257,6 @@ def problem_of(module: str) -> str:
 def _notes(parts: Sequence[Extra], java: str | None) -> Iterator[str]:
     """Yield what is known to go wrong with what is installed here."""
     states = {extra.name: extra.state for extra in parts}
-    late = {part.name for extra in parts for part in extra.parts if not part.fits}
-    for name in sorted(late & _WHY.keys()):
-        yield f"{_WHY[name]}, so its version is bounded"
     if states.get("fast") == "missing":
         yield "without numba the thrifty strategy runs uncompiled, some four times slower"
     if states.get("spark") == "there":

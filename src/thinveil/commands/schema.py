@@ -47,6 +47,8 @@ def _draft(origin: Mapping[str, Any], notices: Console) -> Schema:
     if kind == "file":
         if origin["inside"]:
             raise UsageError("--table: only a database has tables by name")
+        if origin["no_temporary_tables"]:
+            raise UsageError("--no-temporary-tables: only a database has some; leave it out")
         schema, remarks = drafted(origin["table"], Reading.of(origin))
         for each in remarks.all():
             note(notices, each)

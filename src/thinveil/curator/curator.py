@@ -94,6 +94,11 @@ class Curator:
         """What tells this table from others."""
         return f"table:{self._table.digest()}"
 
+    @property
+    def round_seconds(self) -> float:
+        """What a round costs besides its questions, as its counter states it."""
+        return float(getattr(self._counter, "round_seconds", 0.0))
+
     def answer(self, batch: QueryBatch) -> Answers:
         """Answer a stamped batch, or refuse it whole, as `release` does."""
         return Answers(self.release(batch).values, batch.repeats, batch.epsilon)

@@ -39,7 +39,10 @@ TARGET_GROUP: Final = "thinveil.targets"
 STRATEGY_GROUP: Final = "thinveil.strategies"
 """The entry points of strategies: functions `() -> Strategy`."""
 
-_TAKEN: Final = ("http", "https", "postgres", "postgresql", "duckdb", "sqlite", "spark", "file")
+_TAKEN: Final = (
+    "http", "https", "postgres", "postgresql", "mariadb", "mysql", "duckdb", "sqlite", "datafusion",
+    "chdb", "spark", "file",
+)  # fmt: skip
 _SIZES: Final = (1, 2, 5, 16)
 _LOSSES: Final = (1e-10, 0.5)
 

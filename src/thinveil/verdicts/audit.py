@@ -14,14 +14,14 @@ from thinveil.attacker.channel import simpler
 from thinveil.attacker.code_length import code_length
 from thinveil.attacker.findings import Found, TableFound
 from thinveil.auditing.attacks import planned
-from thinveil.auditing.attempt import Attempt, attempt_on, checked, checks_of, curator_of
+from thinveil.auditing.attempt import Attempt, attempt_on, checked, checks_of, curator_of, paced
 from thinveil.auditing.driver import Ending, Meter, Observer, Run
 from thinveil.auditing.entries import confidence_of
 from thinveil.auditing.options import Options
 from thinveil.auditing.provenance import Provenance
 from thinveil.auditing.settings import held_of, options_of
 from thinveil.auditing.sources import elsewhere, truth_of
-from thinveil.auditing.targets import Target, fingerprint
+from thinveil.auditing.targets import Target, fingerprint, is_target
 from thinveil.auditing.trace import Tracer
 from thinveil.auditing.transcript import Header, Transcript
 from thinveil.curator.curator import Curator
@@ -121,6 +121,7 @@ def audit(  # noqa: PLR0913, keywords of the public interface
                 f"{resume} was recorded on another table or target; its answers mean nothing here"
             )
         if recorded is None:
+            options = paced(options, target)
             header = Header(mark, {**options.plain(), "origin": dict(origin or {})})
             if transcript is None and getattr(held, "remote", False):
                 transcript = _usual_name(header)  # a run of hours survives whatever happens
@@ -195,7 +196,7 @@ def _run(
 
 def _derived(source: Any, schema: Schema | None, origin: Mapping[str, Any]) -> bool:
     """Tell whether what counts as public was taken from the table itself."""
-    if isinstance(source, Target):
+    if is_target(source):
         return False
     if "table" in origin:
         return origin["table"] is not None and not origin.get("schema")

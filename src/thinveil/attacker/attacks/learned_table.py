@@ -41,7 +41,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     """Reconstruct the whole table, learning what is likely on the way."""
     purse = Purse(wish.most)
     nothing = nothing_of(facts, wish.widths)
-    search = _searched(facts, axes_of(facts, wish.widths), wish.thrift)
+    search = _searched(_rules(facts, wish), axes_of(facts, wish.widths), wish.thrift)
 
     def so_far() -> TableFound:
         return known_alone(nothing, _margins(search))
@@ -55,7 +55,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     while (depth := records.deepest) is not None:
         level, rows = records.levels[depth], records.rows(depth)
         histogram = known[axes[depth].column]
-        begun = Rules.of(facts), histogram, level.groups.sizes, list(level.groups.contexts)
+        begun = _rules(facts, wish), histogram, level.groups.sizes, list(level.groups.contexts)
         more = rows, (level.found if len(level.found[0]) else None)
         stage = (
             Stage(*begun, *more)
@@ -71,7 +71,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
 def columns(facts: PublicFacts, care: Care, wish: Wish) -> Attack[ColumnsFound]:
     """Reconstruct columns, each by itself; they are searched side by side, if answers last."""
     axes = wish.axes(facts)
-    search = _searched(facts, axes, wish.thrift)
+    search = _searched(_rules(facts, wish), axes, wish.thrift)
 
     def so_far() -> ColumnsFound:
         return ColumnsFound(tuple(each for each in _margins(search) if each.values))
@@ -115,9 +115,14 @@ def _histograms(
         yield from histograms(facts, search, [place], care, about, purse)
 
 
-def _searched(facts: PublicFacts, axes: Sequence[Axis], thrift: Thrift | None) -> Columns:
+def _rules(facts: PublicFacts, wish: Wish) -> Rules:
+    """Return the rules of a search; it is in no haste where answers are fewer than rounds."""
+    return replace(Rules.of(facts), hasty=wish.hasty and wish.most is None)
+
+
+def _searched(rules: Rules, axes: Sequence[Axis], thrift: Thrift | None) -> Columns:
     """Return how columns are searched."""
-    begun = Rules.of(facts), axes
+    begun = rules, axes
     return Columns(*begun) if thrift is None else ThriftyColumns(*begun).opened(thrift, len(axes))
 
 

@@ -21,6 +21,7 @@ from thinveil.attacker.attacks.final_proofs import Claims, proved, proved_in_bul
 from thinveil.attacker.attacks.groups import Groups, Tree, codes_of
 from thinveil.attacker.attacks.table import Wish, in_order, nothing_of
 from thinveil.attacker.beliefs.arrays import Triple, by_group, flattened
+from thinveil.attacker.beliefs.count_parts import is_large
 from thinveil.attacker.beliefs.good_turing import Outlook, View
 from thinveil.attacker.engines.posterior.engine import Asking
 from thinveil.attacker.engines.posterior.searches import Searches
@@ -46,6 +47,8 @@ _CHECK: Final = 6.0  # nats by which something is checked in haste
 _HASTE: Final = 0.01  # the chance that a whole attack in haste has to be done again
 _NEARLY: Final = 1e-3  # the loss of an answer up to which noise is hardly ever rounded away
 _FIRST: Final = 27  # the share of records that is searched before anything is learned
+_FIRST_SCANNED: Final = 256  # the same where counts are looked through, which is dear
+_SINGLY: Final = 32  # values of a domain that are then counted one by one, until some are known
 _FEW: Final = 16  # or so many, where that is more
 _LEAST: Final = 4  # groups that are searched at a time at least, where rounds matter
 _ALMOST: Final = 0.05  # the share of a wave that may still run when the next one begins
@@ -71,7 +74,7 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     patience = 1.0
     if thrift is not None and claim.hides_direction:
         patience = _ANSWERS
-    elif thrift is None and facts.records >= _BIG:
+    elif thrift is None and facts.records >= _BIG and not _scans(facts):
         patience = _ROUNDS
     for _ in axes:
         stage = _Stage(facts, care, tree, patience)
@@ -80,6 +83,16 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     if not _constant(facts, axes):
         yield from _settle(facts, care, tree, proving)
     return tree.groups.table()
+
+
+def _scans(facts: PublicFacts) -> bool:
+    """Tell whether a table is large and directions hide, so that counts are looked through.
+
+    Whether a count lies in a window is all that answers tell then: the questions about a count
+    grow with how many values it may have. So what predicts counts is learned from the smallest
+    groups first.
+    """
+    return is_large(facts) and facts.claim.hides_direction
 
 
 def _hasty(
@@ -160,8 +173,12 @@ class _Stage:
         self._outlook = outlook if axis.size <= _WIDEST else None
         self.lost, self.closed, self.bits = lost.copy(), lost.copy(), 0.0
         there = np.flatnonzero(~lost)
-        rank = large(sizes)[there].astype(np.int64)
-        self._turns = Waves(there[turns(rank)], sizes=sizes)
+        self._scans = _scans(facts)
+        if self._scans:
+            order = np.argsort(sizes[there], kind="stable")
+        else:
+            order = turns(large(sizes)[there].astype(np.int64))
+        self._turns = Waves(there[order], sizes=sizes)
         self._waves: list[_Wave] = []
         self._records = int(sizes.sum())
         self._found: list[Triple] = []
@@ -186,12 +203,14 @@ class _Stage:
             return
         for wave in self._waves:
             self._take(wave)
-        many = self._turns.upto(max(self._records // _FIRST, _FEW, 2 * begun))
+        first = self._records // (_FIRST_SCANNED if self._scans else _FIRST)
+        many = self._turns.upto(max(first, _FEW, 2 * begun))
         groups = self._turns.begin(max(many, _LEAST if self._patience > 1 else 1))
         view = None if self._outlook is None else self._outlook.view(groups, self._found)
         sizes = self._sizes[groups]
         epsilon = self._waves[-1].searches.epsilon if self._waves else None
-        manner = Manner(view, _CHECK, epsilon, self._patience)
+        singly = self._scans and not begun and self.axis.size <= _SINGLY
+        manner = Manner(view, _CHECK, epsilon, self._patience, singly)
         searches = Searches(self._facts, self._places, sizes, self._care, manner)
         self._waves.append(_Wave(groups, searches, view, int(sizes.sum())))
 

@@ -47,6 +47,7 @@ class Wish:
     force: bool = False  # whether to go ahead with a very long attack
     thrift: Thrift | None = None  # how to ask about many groups at once, not each by itself
     most: int | None = None  # how many answers there will be; None where nobody says
+    hasty: bool = False  # whether rounds are dear, so that more is asked at once
 
     def axes(self, facts: PublicFacts) -> list[Axis]:
         """Return the axes of the columns to find."""

@@ -23,6 +23,7 @@ _LEAST: Final = 1e-9  # no count is impossible
 _FADING: Final = 0.999
 _LEARNED: Final = 200  # counts that are learned from at a time
 _EDGE: Final = 1e-4
+_CHUNK: Final = 16_384  # counts weighed at a time: what they need stays in a processor's cache
 
 
 def log_gamma(x: Floats) -> Floats:
@@ -57,21 +58,37 @@ class Spread:
 
         Each group has s records, counted with chance p each.
         """
+        ends = np.cumsum(high - low + 1)
+        if not len(ends) or ends[-1] <= _CHUNK:
+            return self._prior(s, p, low, high)
+        at = np.unique(np.searchsorted(ends, np.arange(_CHUNK, ends[-1], _CHUNK)))
+        parts = zip(*(np.split(each, at) for each in (s, p, low, high)), strict=True)
+        return np.concatenate([self._prior(*part) for part in parts if len(part[0])])
+
+    def _prior(self, s: Codes, p: Floats, low: Codes, high: Codes) -> Floats:
         size = high - low + 1
+        few = s <= _MANY
+        if few.all():
+            mass = self._mixed(s, p, low, size)
+        else:
+            mass, inside = np.empty(int(size.sum())), np.repeat(few, size)
+            rest = ~few
+            if few.any():
+                mass[inside] = self._mixed(s[few], p[few], low[few], size[few])
+            many = size[rest]
+            records, chance = np.repeat(s[rest], many), np.repeat(p[rest], many)
+            mass[~inside] = rough(spans(low[rest], many), records, chance)
+        return rounded(evened(np.maximum(mass, _LEAST * peaks(mass, size)), size))
+
+    def _mixed(self, s: Codes, p: Floats, low: Codes, size: Codes) -> Floats:
+        """Return the mixture of beta-binomials of small groups, a row after the other."""
         count = spans(low, size)
         each = np.repeat(s, size).astype(np.float64)
-        chance = np.repeat(np.clip(p, _EDGE, 1 - _EDGE), size)
+        parts = _components(count, each, np.repeat(np.clip(p, _EDGE, 1 - _EDGE), size))
         mass = np.zeros(len(count))
-        few = each <= _MANY
-        if few.any():
-            mine = size[s <= _MANY]
-            parts = _components(count[few], each[few], chance[few])
-            for weight, log in zip(self._weight / self._weight.sum(), parts, strict=True):
-                mass[few] += weight * evened(np.exp(log - peaks(log, mine)), mine)
-        if not few.all():
-            rest = ~few
-            mass[rest] = rough(count[rest], each[rest], chance[rest])
-        return rounded(evened(np.maximum(mass, _LEAST * peaks(mass, size)), size))
+        for weight, log in zip(self._weight / self._weight.sum(), parts, strict=True):
+            mass += weight * evened(np.exp(log - peaks(log, size)), size)
+        return mass
 
     def learn(self, s: Codes, p: Floats, count: Codes) -> None:
         """Take in counts that were found, of groups of at least two records."""

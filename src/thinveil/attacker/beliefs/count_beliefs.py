@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from thinveil.attacker.beliefs.arrays import evened, peaks, ramp, rounded, starts, summed
+from thinveil.attacker.beliefs.count_curves import Curves
 from thinveil.attacker.beliefs.count_zones import entropy, outcome_entropy, windows_at
 from thinveil.attacker.evidence.likelihood import Laws, weighed
 from thinveil.language.claims import Claim
@@ -18,6 +19,18 @@ _DOUBT: Final = 10.0
 _NEAR: Final = 0.25  # windows whose score is this share of the best are asked together
 
 
+class Prior(Protocol):
+    """What is likely of counts beforehand. Conforms: `good_turing.View`."""
+
+    def counts(self, records: Codes, chance: Floats) -> Floats:
+        """Return how likely each count is, a row after the other."""
+        ...
+
+    def curves(self, records: Codes, chance: Floats) -> Curves:
+        """Return the same of large groups, as curves."""
+        ...
+
+
 class CountBeliefs:
     """For each of several groups of s records, how many of them have a certain value: 0 .. s.
 
@@ -27,7 +40,7 @@ class CountBeliefs:
 
     def __init__(self, claim: Claim, records: int) -> None:
         self._claim, self._records, self._k = claim, records, claim.reach
-        self._laws = Laws.of(claim)
+        self._laws, self._near = Laws.of(claim), _NEAR
         self.owner, self._size = np.empty(0, np.int64), np.empty(0, np.int64)
         self._log = np.empty(0)
         self._known: tuple[Floats, Floats] | None = None
@@ -38,20 +51,21 @@ class CountBeliefs:
         size: Codes,
         evenly: bool = False,
         doubted: Codes | None = None,
-        prior: Floats | None = None,
+        prior: Prior | None = None,
+        chance: Floats | None = None,
     ) -> None:
         """Add beliefs for some owners: a count up to its size.
 
         For a single value, small counts are likelier, and all records having it is likelier
         than its neighbours. Over half a range (`evenly`) any count is as likely as another,
-        none and all more so; a prior, if there is one, says how likely each is, a row after the
-        other. A doubted count (-1 for none) failed to be proved: it must gather
+        none and all more so; a prior, if there is one, says how likely each is, given the chance
+        of a record to be counted. A doubted count (-1 for none) failed to be proved: it must gather
         new evidence before it is believed again.
         """
         self._known = None
         ends = np.cumsum(size + 1) - 1
-        if prior is not None:
-            log = np.log(prior)
+        if prior is not None and chance is not None:
+            log = np.log(prior.counts(size, chance))
         elif evenly:
             log = np.zeros(int((size + 1).sum()))
             log[ends] = log[ends - size] = np.log1p(_HALVES * size)
@@ -100,25 +114,39 @@ class CountBeliefs:
         first: Codes = places[at] - starts(self._size)
         return first
 
+    def _share(self, rows: Codes, upto: Codes) -> Floats:
+        """Return how likely a count of at most `upto` is."""
+        _, below = self._belief()
+        inside = np.minimum(np.maximum(upto, 0), self._size[rows] - 1)
+        return np.where(upto < 0, 0.0, below[starts(self._size)[rows] + inside])
+
+    def _median(self) -> Codes:
+        """Return the lowest count of each row up to which half of the belief lies."""
+        return self._first(self._belief()[1] >= 0.5)
+
+    def _laid(self, edge: Codes) -> tuple[Codes, Codes, Codes]:
+        """Return rows, windows a row, and thresholds of windows, one of which ends at an edge."""
+        return windows_at(edge, np.zeros_like(edge), self._size, self._k, self._records)
+
+    def _unheard(self, row: Codes, b: Codes) -> Flags:
+        """Return which windows are asked about whatever they score, to save rounds: none."""
+        return np.zeros(len(row), np.bool_)
+
+    def _chosen(self, row: Codes, b: Codes) -> None:
+        """Take note of the windows that are asked about: nothing is to be noted."""
+
     def ask(self) -> tuple[Codes, Codes]:
         """Return rows and thresholds of the questions that would tell most."""
-        _, below = self._belief()
-        first, rows = starts(self._size), np.arange(len(self._size))
-        median = self._first(below >= 0.5)
-        k, n = self._k, self._records
-
-        def share(rows: Codes, upto: Codes) -> Floats:
-            """Return how likely a count of at most `upto` is."""
-            inside = np.minimum(np.maximum(upto, 0), self._size[rows] - 1)
-            return np.where(upto < 0, 0.0, below[first[rows] + inside])
-
+        rows, median = np.arange(len(self._size)), self._median()
+        k, n, share = self._k, self._records, self._share
         if self._claim.hides_direction:
             lighter_below = share(rows, median - 1) <= 1 - share(rows, median)
             edge = np.where(lighter_below, median + 1, median)
-            row, number, b = windows_at(edge, np.zeros_like(edge), self._size, k, n)
+            row, number, b = self._laid(edge)
             inside = share(row, b + k) - share(row, b - k)
             score = inside * (1 - inside)
-            asked = score >= _NEAR * peaks(score, number)
+            asked = (score >= self._near * peaks(score, number)) | self._unheard(row, b)
+            self._chosen(row[asked], b[asked])
             return row[asked], b[asked]
         thresholds = np.stack([np.clip(median + each, 0, n - 1) for each in _tried(k)])
         gains = []
@@ -132,18 +160,22 @@ class CountBeliefs:
         claim, n, k = self._claim, self._records, self._k
         counts = self._laws.counts(claim, threshold, n)
         told = weighed(claim, counts, threshold, n, answers, drawn)
+        edges = (threshold - k, threshold, threshold + k) if k else (threshold,)
+        self._told(row, edges, told)
+        self._known = None
+
+    def _told(self, row: Codes, edges: tuple[Codes, ...], told: Floats) -> None:
+        """Add what each question tells of the counts between its breakpoints."""
         first = starts(self._size)[row]
         stop = first + self._size[row]
         change = np.zeros(len(self._log) + 1)
         np.add.at(change, first, told[:, 0])
-        edges = (threshold - k, threshold, threshold + k) if k else (threshold,)
         for place, upto in enumerate(edges):
             at = np.minimum(first + np.maximum(upto + 1, 0), stop)
             np.add.at(change, at, told[:, place + 1] - told[:, place])
         ends = np.zeros(len(self._log) + 1)
         np.add.at(ends, stop, told[:, -1])
         self._log += np.cumsum(change - ends)[:-1]
-        self._known = None
 
 
 def _tried(k: int) -> list[int]:

@@ -15,6 +15,7 @@ import numpy as np
 from thinveil.attacker.beliefs.arrays import Triple, binned, joined, rounded, summed
 from thinveil.attacker.beliefs.beta_binomial import Spread, log_gamma
 from thinveil.attacker.beliefs.contexts import Mixer
+from thinveil.attacker.beliefs.count_curves import Curves, Widths
 from thinveil.attacker.beliefs.value_beliefs import Ladders, Measure, Start
 from thinveil.language.queries import Codes, Floats
 
@@ -38,7 +39,7 @@ class Outlook:
     def __init__(self, places: int, contexts: list[Codes]) -> None:
         self.places = places
         self._contexts = contexts
-        self.spread = Spread()
+        self.spread, self.widths = Spread(), Widths()
 
     def view(self, groups: Codes, found: Iterable[Triple]) -> View:
         """Return what is likely in some groups by what was found so far."""
@@ -57,7 +58,7 @@ class Outlook:
             mixer.refresh()
             chance = (1 - _PLAIN) * mixer.predict(groups) + _PLAIN * base
             ratio = rounded(np.log(np.maximum(chance, _LEAST) / base))
-        return View(measure, edges, ratio, self.spread)
+        return View(measure, edges, ratio, self.spread, self.widths)
 
     def _edges(self, seen: Codes, counts: Floats) -> Codes:
         """Return where cells begin, and the end."""
@@ -92,8 +93,11 @@ class View:
     likelier it makes each cell between the edges.
     """
 
-    def __init__(self, measure: Measure, edges: Codes, ratio: Floats, spread: Spread) -> None:
-        self._measure, self._edges, self._ratio, self._spread = measure, edges, ratio, spread
+    def __init__(
+        self, measure: Measure, edges: Codes, ratio: Floats, spread: Spread, widths: Widths
+    ) -> None:
+        self._measure, self._edges, self._ratio = measure, edges, ratio
+        self._spread, self._widths = spread, widths
 
     def ladders(self, low: Codes, top: Codes) -> Ladders:
         """Return ladders over places."""
@@ -141,9 +145,14 @@ class View:
         learned = self._spread.prior(records, chance, np.zeros_like(records), records)
         return (1 - _ANY) * learned + np.repeat(_ANY / (records + 1), records + 1)
 
+    def curves(self, records: Codes, chance: Floats) -> Curves:
+        """Return how likely the counts of large groups are."""
+        return self._widths.curves(records, chance)
+
     def learn(self, records: Codes, chance: Floats, count: Codes) -> None:
         """Take in how many records lay in upper halves."""
         self._spread.learn(records, chance, count)
+        self._widths.learn(records, chance, count)
 
     def bits(self, group: Codes, place: Codes, count: Codes) -> float:
         """Return the code length of all values of groups, were each a Polya urn of its own."""

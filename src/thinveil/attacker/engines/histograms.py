@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from thinveil.attacker.engines.splitting import Splits
+from thinveil.attacker.engines.quarters import Quarters
 from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import Stretch
@@ -74,7 +74,7 @@ class Purse:
             return found
 
 
-class Columns(Splits):
+class Columns(Quarters):
     """Splits the domains of columns; an owner is a column, the place -1 is a missing value."""
 
     def __init__(self, rules: Rules, axes: Sequence[Axis]) -> None:
@@ -123,11 +123,15 @@ class Columns(Splits):
             found[owner].append((begin, end - first, records))  # whole numbers: 2^63 occurs
         return [tuple(stretches) for stretches in found]
 
-    def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
-        """Remember which nodes are searched."""
+    def _room(self, many: int) -> Codes:
+        nodes = super()._room(many)
         if self._used > len(self._open):
             more = np.zeros(2 * self._used - len(self._open), np.bool_)
             self._open = np.concatenate([self._open, more])
+        return nodes
+
+    def _dispatch(self, nodes: Codes, low: Codes, high: Codes) -> None:
+        """Remember which nodes are searched."""
         self._open[nodes] = True
         super()._dispatch(nodes, low, high)
 
@@ -135,6 +139,10 @@ class Columns(Splits):
         """Remember which nodes are over."""
         self._open[nodes] = False
         super().split(nodes, count)
+
+    def passed(self, nodes: Codes) -> None:
+        """Remember which nodes are over, as others stand for them."""
+        self._open[nodes] = False
 
     def plan(self, nodes: Codes) -> tuple[Codes, Floats, Codes, Codes]:
         """Cut in the middle; missing values are cut off first."""

@@ -17,12 +17,13 @@ import numpy as np
 
 from thinveil.attacker.beliefs.arrays import grown, rounded, summed
 from thinveil.attacker.beliefs.beta_binomial import Spread
-from thinveil.attacker.beliefs.count_bins import WideCounts
+from thinveil.attacker.beliefs.count_limits import WideCounts
 from thinveil.attacker.beliefs.count_zones import Counts
 from thinveil.attacker.terms import Rules, contradiction
 from thinveil.language.queries import Codes, Floats
 
-_EDGE: Final = 1e-6  # no side of a split is believed to be less likely than this
+EDGE: Final = 1e-6
+"""No side of a split is believed to be less likely than this."""
 
 
 class Asked(NamedTuple):
@@ -84,7 +85,7 @@ class Splits(ABC):
             if (low > high).any():
                 raise contradiction()
             self.cut[nodes] = cut
-            self.chance[nodes] = rounded(np.clip(chance, _EDGE, 1 - _EDGE))
+            self.chance[nodes] = rounded(np.clip(chance, EDGE, 1 - EDGE))
             known = low == high
             self._dispatch(nodes[~known], low[~known], high[~known])
             owner, first, end, size, lean = self._children(nodes[known], low[known])
@@ -114,12 +115,8 @@ class Splits(ABC):
             self.wide.begin(many, self.size[many], self.chance[many], low[wide], high[wide])
             nodes, low, high = nodes[~wide], low[~wide], high[~wide]
         if len(nodes):
-            self._weigh(nodes, low, high)
-
-    def _weigh(self, nodes: Codes, low: Codes, high: Codes) -> None:
-        """Weigh each possible count of nodes by itself."""
-        mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
-        self.counts.begin(nodes, low, high, mass)
+            mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
+            self.counts.begin(nodes, low, high, mass)
 
     def _children(self, nodes: Codes, count: Codes) -> tuple[Codes, Codes, Codes, Codes, Floats]:
         """Return the parts of nodes that hold records."""
@@ -216,13 +213,10 @@ class Splits(ABC):
         return nodes, counts
 
     def _narrowed(self, zone: Codes) -> tuple[Codes, Codes]:
-        """Take in zones of wide counts; those that are narrow now are weighed from now on."""
-        nodes, low, high, cost = self.wide.tell(zone)
+        """Take in zones of wide counts."""
+        nodes, counts, cost = self.wide.tell(zone)
         self.charge(nodes, cost)
-        known = low == high
-        if not known.all():
-            self._weigh(nodes[~known], low[~known], high[~known])
-        return nodes[known], low[known]
+        return nodes, counts
 
     def charge(self, nodes: Codes, bits: Floats) -> None:
         """Add what was told about nodes, under the beliefs at the time they were begun."""

@@ -14,16 +14,17 @@ import numpy as np
 from thinveil.attacker.beliefs.arrays import CELLS, Triple, binned, by_group, summed
 from thinveil.attacker.beliefs.contexts import Mixer
 from thinveil.attacker.engines.histograms import Histogram
-from thinveil.attacker.engines.splitting import Splits
+from thinveil.attacker.engines.quarters import Quarters
 from thinveil.attacker.engines.waves import Pace, Waves, large, turns
 from thinveil.attacker.terms import Rules
 from thinveil.language.queries import Codes, Floats
 
 _RENEW: Final = 0.08  # predictions are renewed when so many more records are known
+_LATE: Final = 8  # in haste such a part of a wave is not waited for before it is learned from
 _WORTH: Final = 16  # a wave is at least such a part of what is over
 
 
-class Stage(Splits):
+class Stage(Quarters):
     """The search for one attribute in groups of records that agree on all earlier ones.
 
     Contexts are, for each earlier attribute, the number of each group's value (or bin). Where
@@ -59,8 +60,9 @@ class Stage(Splits):
         if rows is not None:
             order, self._total = order[np.isin(order, rows)], int(sizes[rows].sum())
         self.rows = np.sort(order)
-        self.records = Pace.of(self._total)
-        self.groups = Waves(order, Pace.of(len(order)), sizes)
+        self.records = Pace.of(self._total, rules.hasty)
+        pace = Pace.of(len(order), rules.hasty)
+        self.groups = Waves(order, pace, sizes, _LATE if rules.hasty else 0)
         self._found: list[Triple] = []
         if given is not None:
             self._learn_given(*given)

@@ -14,23 +14,28 @@ from typing import Final, Self
 
 import numpy as np
 
+from thinveil.attacker.beliefs.count_limits import WideCounts
 from thinveil.attacker.beliefs.count_zones import Counts
 from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.engines.histograms import Columns
-from thinveil.attacker.engines.splitting import Asked, Splits
+from thinveil.attacker.engines.quarters import Quarters, entropy_bits
+from thinveil.attacker.engines.splitting import Asked
 from thinveil.attacker.engines.stages import Stage
 from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.errors import UsageError
-from thinveil.language.queries import Codes, Floats
+from thinveil.language.queries import Codes, Flags, Floats
 
 STATES: Final = 1024
 """How many hypotheses a window weighs, unless the user says otherwise."""
 WINDOWS: Final = 512
 """How many windows ask side by side, unless the user says otherwise."""
+MANY_WINDOWS: Final = 2048
+"""How many do where rounds are dear."""
 BOXES: Final = 256
 """The most boxes in one question: longer predicates are a burden to whoever answers them."""
 _VALUES: Final = 5  # a count of so many possible values goes into a window
 _EXCEPTION: Final = 0.3  # where an exception is less likely than this, many are tested at once
+_TELLING: Final = 0.95  # of what its answers cost in a window, a twin tells at least such a share
 _SHARE: Final = 8  # columns share the windows out
 
 
@@ -52,7 +57,7 @@ class Thrift:
                 raise UsageError(f"{name} must be a whole number between {least} and {most:,}")
 
 
-class Windowed(Splits):
+class Windowed(Quarters):
     """Splits whose counts go into windows as soon as they have few possible values left.
 
     Boxes of one question must be disjoint, so nodes may belong to different pools of windows:
@@ -60,12 +65,13 @@ class Windowed(Splits):
     """
 
     several = True
-    noted = (*Splits.noted, "_low", "_price", "_exception")
+    noted = (*Quarters.noted, "_low", "_price", "_exception")
     pools: list[Windows]
 
     def pool(self, nodes: Codes) -> Codes:
-        """Return the pool that each node belongs to."""
-        return np.zeros(len(nodes), np.int64)
+        """Return the pool that each node belongs to; twins, whose boxes overlap, have their own."""
+        twins: Codes = (self.size[nodes] == 0).astype(np.int64)
+        return twins
 
     def starved(self) -> bool:
         """Return whether windows should make do with what they have: little will be added."""
@@ -74,7 +80,7 @@ class Windowed(Splits):
     def opened(self, thrift: Thrift, columns: int = 0) -> Self:
         """Begin with empty windows: one pool, or a smaller one for each of so many columns."""
         rules = self.rules
-        self.counts = Counts(rules, patient=True)
+        self.counts, self.wide = Counts(rules, patient=True), WideCounts(rules, patient=True)
         self.pools = [
             Windows(
                 rules,
@@ -83,7 +89,7 @@ class Windowed(Splits):
                 most_boxes=1 if thrift.boxes_only else BOXES,
                 plain=thrift.plain,
             )
-            for _ in range(columns or 1)
+            for _ in range((columns or 1) * (1 + rules.hasty))
         ]
         room = len(self.chance)
         self._low = np.empty(room, np.int64)
@@ -100,18 +106,32 @@ class Windowed(Splits):
 
     def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
         """Begin to count; where "none" or "all" is nearly certain, test many for exceptions."""
-        mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
-        size = high - low + 1
-        ends = np.cumsum(size)
-        none = np.where(low == 0, mass[ends - size], 0.0)
-        every = np.where(high == self.size[nodes], mass[ends - 1], 0.0)
-        sure = (np.maximum(none, every) > 1 - _EXCEPTION) & self._testing
-        self.counts.begin(nodes[~sure], low[~sure], high[~sure], mass[np.repeat(~sure, size)])
+        self.twin[nodes] = -1
+        wide = self.wide.wanted(low, high)
+        if wide.any():
+            many, least, most = nodes[wide], low[wide], high[wide]
+            ends = self.wide.extremes(self.size[many], self.chance[many], least, most)
+            rest = ~self._test(many, *ends)
+            super()._count(many[rest], least[rest], most[rest])
+            nodes, low, high = nodes[~wide], low[~wide], high[~wide]
+        if len(nodes):
+            mass = self.spread.prior(self.size[nodes], self.chance[nodes], low, high)
+            size = high - low + 1
+            last = np.cumsum(size)
+            none = np.where(low == 0, mass[last - size], 0.0)
+            every = np.where(high == self.size[nodes], mass[last - 1], 0.0)
+            rest = ~self._test(nodes, none, every)
+            self.counts.begin(nodes[rest], low[rest], high[rest], mass[np.repeat(rest, size)])
+        self._hand_over()
+
+    def _test(self, nodes: Codes, none: Floats, every: Floats) -> Flags:
+        """Test for exceptions where it pays, given how likely the ends are; return where."""
+        sure: Flags = (np.maximum(none, every) > 1 - _EXCEPTION) & self._testing
         mine = nodes[sure]
         self._low[mine] = np.where(none > every, 0, self.size[nodes])[sure]
         self._exception[mine] = 1 - np.maximum(none, every)[sure]
         self._tests.add(mine)
-        self._hand_over()
+        return sure
 
     def _tested(self, zone: Codes) -> tuple[Codes, Codes]:
         """Take in tests; return nodes without exceptions and their counts. Others are counted."""
@@ -121,15 +141,19 @@ class Windowed(Splits):
         hot = nodes[held]
         if len(hot):
             none = self._low[hot] == 0
-            low, high = none.astype(np.int64), self.size[hot] - ~none
-            mass = self.spread.prior(self.size[hot], self.chance[hot], low, high)
-            self.counts.begin(hot, low, high, mass)
+            super()._count(hot, none.astype(np.int64), self.size[hot] - ~none)
         return nodes[~held], self._low[nodes[~held]]
 
     def _ask_alone(self, nodes: Codes) -> None:
-        """Put nodes of one record into windows."""
+        """Put nodes of one record into windows, and their twins into others."""
+        nodes = np.concatenate([nodes, self.add_twins(nodes)])
+        self.heard[nodes] = -1
         chance, one = self.chance[nodes], np.ones_like(nodes)
         self._offer(nodes, one - 1, np.stack([1 - chance, chance], axis=1), one)
+
+    def worth(self, chance: Floats) -> Floats | float:
+        """Return how many bits a twin must tell: most of what its answers cost in a window."""
+        return _TELLING * entropy_bits(chance)
 
     def _hand_over(self) -> None:
         """Move counts that have few possible values left from single questions to windows."""
@@ -172,7 +196,20 @@ class Windowed(Splits):
     def _settled(self, pool: Windows, zone: Codes) -> tuple[Codes, Codes]:
         nodes, values = pool.learn(zone)
         self.charge(nodes, self._price[nodes, values])
-        return nodes, self._low[nodes] + values
+        return self._with_twins(nodes, self._low[nodes] + values)
+
+    def _with_twins(self, nodes: Codes, counts: Codes) -> tuple[Codes, Codes]:
+        """Hold counts back until those of their twins are known."""
+        wait = self.twin[nodes] >= 0
+        if not wait.any():
+            return nodes, counts
+        mine = nodes[wait]
+        self.heard[mine] = counts[wait]
+        mine = np.unique(np.where(self.size[mine] == 0, self.twin[mine], mine))
+        first, second = self.heard[mine], self.heard[self.twin[mine]]
+        both = (first >= 0) & (second >= 0)
+        parts, below = self.quartered(mine[both], first[both], second[both])
+        return np.append(nodes[~wait], parts), np.append(counts[~wait], below)
 
 
 class ThriftyStage(Windowed, Stage):
@@ -191,5 +228,5 @@ class ThriftyColumns(Windowed, Columns):
     """The search for the values of whole columns, each column by windows of its own."""
 
     def pool(self, nodes: Codes) -> Codes:
-        """Return the column of each node."""
-        return self.owner[nodes]
+        """Return the column of each node; twins have pools after all others."""
+        return self.owner[nodes] + np.where(self.size[nodes] == 0, len(self.axes), 0)

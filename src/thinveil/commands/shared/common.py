@@ -201,6 +201,18 @@ place_options = _added(
         show_default=True,
         help="What counts a file: auto leaves files that do not fit in memory to DuckDB.",
     ),
+    click.option(
+        "--spark",
+        default="auto",
+        show_default=True,
+        metavar="WAY[:HOST]",
+        help="How Spark counts: auto, standing, jobs, sql; HOST is this machine to its executors.",
+    ),
+    click.option(
+        "--no-temporary-tables",
+        is_flag=True,
+        help="Make none in a database; each statement then scans the table.",
+    ),
 )
 """Adds the options that say where in a database a table is, and what counts a file."""
 
@@ -216,8 +228,14 @@ def open_table(
     schema = read_schema(origin["schema"]) if origin.get("schema") else None
     engine, patience = origin.get("engine") or "auto", origin.get("patience")
     where = (origin.get("table"), schema, origin.get("inside"), engine, patience)
-    with busy(notices, "opening the table"):
-        held = opened(*where, tell=partial(note, notices), **reading(origin))
+    how: dict[str, Any] = {
+        **reading(origin),
+        "spark": origin.get("spark") or "auto",
+        "temporary_tables": not origin.get("no_temporary_tables"),
+    }
+    with busy(notices, "opening the table") as shown:
+        how["say"] = getattr(shown, "update", None)
+        held = opened(*where, tell=partial(note, notices), **how)
     remarks = getattr(held, "remarks", NO_REMARKS)
     again = verdicts is not None and verdicts.is_interactive and notices.is_interactive
     brief = [each.partition(". If ")[0] for each in remarks.doubts]

@@ -25,13 +25,13 @@ HEADINGS: Final = {
         "people", "link", "sample",
     ),
     "Search": (
-        "strategy", "effort", "windows", "boxes_only", "error", "most_repeats", "test", "repeats",
-        "channel", "force",
+        "strategy", "rounds", "effort", "windows", "boxes_only", "error", "most_repeats", "test",
+        "repeats", "channel", "force",
     ),
     "Checks and limits": (
         "trials", "canaries", "canary_values", "confidence", "checks", "check_claim", "truth",
     ),
-    "Table": ("schema", "engine", "inside", "patience"),
+    "Table": ("schema", "engine", "inside", "spark", "no_temporary_tables", "patience"),
     "Reading the file": (),
     "Service": (
         "new_token", "token_file", "ledger", "host", "port", "no_browser", "rate", "largest_batch",

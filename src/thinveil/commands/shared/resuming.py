@@ -24,9 +24,11 @@ def recorded_origin(path: Path, source: str | None) -> dict[str, Any]:
     user must name it, or agree.
     """
     origin = Transcript.read_header(path).options.get("origin")
-    places = ("table", "schema", "inside", "engine")
-    if not isinstance(origin, Mapping) or not all(
-        isinstance(origin.get(each), str | None) for each in places
+    places = ("table", "schema", "inside", "engine", "spark")
+    if (
+        not isinstance(origin, Mapping)
+        or not all(isinstance(origin.get(each), str | None) for each in places)
+        or not isinstance(origin.get("no_temporary_tables"), bool | None)
     ):
         raise TranscriptError(f"{path} does not say which table it was recorded on")
     if source is not None:

@@ -12,7 +12,9 @@ from typing import Final
 import numpy as np
 
 from thinveil.curator.counting.keeping import Kept
+from thinveil.curator.counting.ranks import Ranks, in_order
 from thinveil.curator.counting.shapes import Digit, Shape, each_kind, shapes_of, widths_of
+from thinveil.language.numbers.different import placed
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import MISSING
 
@@ -20,34 +22,9 @@ from thinveil.language.schema import MISSING
 _FEW_WIDTHS: Final = 3  # of more, each with groups of its own, a column is looked at by record
 _FEW_RECORDS: Final = 16  # in a cell, on average, may be looked at one by one
 _MANY_GROUPS: Final = 16  # so many times more groups than ranges are not worth preparing for
+_POSSIBLE: Final = 2  # so many times more keys than there are may have a table of positions
 _CHUNK: Final = 4_000_000  # pairs of box and record at once: some 200 MB
 _KEPT: Final = 1_000_000  # codes of columns that are kept sorted: some 30 MB
-_TABLE_SPAN: Final = 2_000_000  # codes in a table of ranks: 16 MB
-
-
-@dataclass(slots=True)
-class _Ranks:
-    """Places of codes among the distinct values of a column, by table where that is small."""
-
-    values: Codes
-    table: Codes | None = None
-
-    @staticmethod
-    def of(values: Codes) -> _Ranks:
-        span = int(values[-1]) - int(values[0]) + 2
-        if span > min(_TABLE_SPAN, 64 * len(values) + 1000):
-            return _Ranks(values)
-        table = np.zeros(span, np.int64)
-        table[values - values[0] + 1] = 1
-        return _Ranks(values, np.cumsum(table))
-
-    def rank(self, ends: Codes) -> Codes:
-        """Return how many distinct values lie below each end."""
-        if self.table is None:
-            return np.searchsorted(self.values, ends)
-        first, last = self.values[0], self.values[-1]
-        rank: Codes = self.table[np.minimum(np.maximum(ends, first), last + 1) - first]
-        return rank
 
 
 @dataclass(slots=True)
@@ -65,11 +42,11 @@ class _Groups:
 
     def split(self, place: int, values: Codes, rank: Codes) -> _Groups:
         """Return the groups that one more digit makes, given its values and each record's."""
-        keys, ids = np.unique(self.ids * len(values) + rank, return_inverse=True)
+        keys, ids = placed(self.ids * len(values) + rank)
         if len(keys) == self.number:
             return self
         level = (place, values, keys)
-        return _Groups(ids.reshape(-1), len(keys), (*self.levels, level))
+        return _Groups(ids, len(keys), (*self.levels, level))
 
     def find(self, digits: Codes, of: Callable[[Codes, Codes], Codes]) -> Codes:
         """Return the group of each row of digits, -1 where no record has them.
@@ -101,35 +78,46 @@ def _place(among: Codes, wanted: Codes, lost: Flags) -> Codes:
 
 @dataclass(slots=True)
 class _Lone:
-    """How many records each group has and the value of its first: one is compared directly.
+    """How many rows each group has and the value of its first: one is compared directly.
 
-    A last entry stands for a group without records; it is the one at -1.
+    A last entry stands for a group without records; it is the one at -1. A row of a table of
+    different records stands for as many as `many` says.
     """
 
     size: Codes
     value: Codes
+    many: Codes
 
     @staticmethod
-    def of(keys: Codes, values: Codes, base: int, groups: int) -> _Lone | None:
-        """Return None where few groups have a single record."""
+    def of(
+        keys: Codes, values: Codes, base: int, groups: int, summed: Codes | None
+    ) -> _Lone | None:
+        """Return None where few groups have a single row."""
         if groups <= len(keys) // 2:
             return None
         starts = np.flatnonzero(np.diff(keys // base, prepend=-1))
         size = np.diff(starts, append=[len(keys), len(keys)])
         value = values[keys[starts] % base]
-        return _Lone(size, np.append(value, MISSING))
+        many = size if summed is None else np.append(summed[starts + 1] - summed[starts], 0)
+        return _Lone(size, np.append(value, MISSING), many)
 
 
 @dataclass(slots=True)
 class _Index:
-    """Records in order of (group, value of one column), as one sorted array of keys."""
+    """Records in order of (group, value of one column), as one sorted array of keys.
+
+    Where a row stands for several records, each key is there once, and `summed` says how many
+    records stand before it.
+    """
 
     keys: Codes
-    ranks: _Ranks
+    ranks: Ranks
     base: int
     groups: int
     lone: _Lone | None = None
     starts: tuple[int, Codes] | None = None
+    summed: Codes | None = None
+    table: Codes | None = None  # how many keys stand before each that is possible, if they are few
 
     def inside(self, group: Codes, low: Codes, high: Codes) -> Codes:
         """Return how many records of each group lie in each range."""
@@ -137,7 +125,7 @@ class _Index:
             return self.between(group, low, high)
         size = self.lone.size[group]
         value = self.lone.value[group]
-        inside: Codes = ((low <= value) & (value < high)) * size
+        inside: Codes = ((low <= value) & (value < high)) * self.lone.many[group]
         if len(several := np.flatnonzero(size > 1)):
             inside[several] = self.between(group[several], low[several], high[several])
         return inside
@@ -145,12 +133,14 @@ class _Index:
     def between(self, group: Codes, low: Codes, high: Codes) -> Codes:
         """Return the same by positions alone."""
         start, end = self.positions(group, low, high)
+        if self.summed is not None:
+            start, end = self.summed[start], self.summed[end]
         inside: Codes = np.maximum(end - start, 0)
         inside[group < 0] = 0
         return inside
 
     def positions(self, group: Codes, low: Codes, high: Codes) -> tuple[Codes, Codes]:
-        """Return how many records stand before (group, low) and before (group, high)."""
+        """Return how many keys stand before (group, low) and before (group, high)."""
         if len(low) * _MANY_GROUPS >= self.groups and (low == low[0]).all():
             self._prepare(int(low[0]))
         return self._before(group, low), self._before(group, high)
@@ -158,7 +148,14 @@ class _Index:
     def _before(self, group: Codes, end: Codes) -> Codes:
         if self.starts is not None and end[0] == self.starts[0] and (end == end[0]).all():
             return self.starts[1][group]
-        return np.searchsorted(self.keys, group * self.base + self.ranks.rank(end))
+        wanted = group * self.base + self.ranks.rank(end)
+        if self.groups * self.base > _POSSIBLE * len(self.keys):
+            return np.searchsorted(self.keys, wanted)
+        if self.table is None:
+            many = np.bincount(self.keys, minlength=self.groups * self.base)
+            self.table = np.append(0, np.cumsum(many))
+        before: Codes = self.table[wanted]
+        return before
 
     def _prepare(self, end: int) -> None:
         """Remember the positions of one range end that a whole batch shares."""
@@ -182,11 +179,12 @@ class IndexCounter:
     """Counts with sorted arrays, built when first needed and kept for a while.
 
     A cell that fixes columns to single values, or to aligned steps of one width, is a group
-    of records with an id. Other ranges are checked record by record within the group.
+    of records with an id. Other ranges are checked record by record within the group. A row of
+    the table may stand for as many records as `many` says.
     """
 
-    def __init__(self, table: Codes) -> None:
-        self._table = table
+    def __init__(self, table: Codes, many: Codes | None = None) -> None:
+        self._table, self._many = table, many
         self._records = len(table)
         self._plans: Kept[_Plan] = Kept(1)
         columns = _KEPT // max(len(table), 1)
@@ -195,6 +193,7 @@ class IndexCounter:
         self._wholes: Kept[_Index] = Kept(max(columns, 24))  # of columns by themselves
         self._indexes: Kept[_Index] = Kept(24)
         self._orders: Kept[Codes] = Kept(4)
+        self._firsts: Kept[Codes] = Kept(4)
 
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes."""
@@ -233,6 +232,9 @@ class IndexCounter:
     ) -> Codes:
         """Check the remaining ranges on every record between two positions of the index."""
         order = self._order(shape.fixed, column)
+        if self._many is not None:  # from places among different keys to places among rows
+            first_row = self._first_rows(shape.fixed, column)
+            start, end = first_row[start], first_row[end]
         length = np.where(group < 0, 0, end - start)
         inside = np.zeros(len(cell), np.int64)
         ends = np.cumsum(length)
@@ -252,7 +254,9 @@ class IndexCounter:
                 value = self._table[record, other]
                 keep &= value >= plan.cells.low[cell[box], own]
                 keep &= value < plan.cells.high[cell[box], own]
-            inside[some] = np.bincount(box[keep] - first, minlength=last - first)
+            weight = None if self._many is None else self._many[record[keep]]
+            found = np.bincount(box[keep] - first, weight, minlength=last - first)
+            inside[some] = found.astype(np.int64)  # sums of counts: whole, far below 2^53
             first = last
         return inside
 
@@ -299,14 +303,9 @@ class IndexCounter:
 
     def _digit(self, digit: Digit) -> tuple[Codes, Codes]:
         """Return a digit's distinct values and, for each record, the place among them."""
-
-        def make() -> tuple[Codes, Codes]:
-            values, place = np.unique(
-                _digits(self._table[:, digit[0]], np.array(digit[1])), return_inverse=True
-            )
-            return values, place.reshape(-1)
-
-        return self._digits.get_or(digit, make)
+        return self._digits.get_or(
+            digit, lambda: placed(_digits(self._table[:, digit[0]], np.array(digit[1])))
+        )
 
     def _group(self, digits: tuple[Digit, ...]) -> _Groups:
         def make() -> _Groups:
@@ -317,24 +316,47 @@ class IndexCounter:
 
         return self._groups.get_or(digits, make)
 
-    def _keys(self, digits: tuple[Digit, ...], column: int) -> tuple[Codes, _Ranks, int, int]:
+    def _keys(self, digits: tuple[Digit, ...], column: int) -> tuple[Codes, Ranks, int, int]:
         groups = self._group(digits)
         number = groups.number
         if column == WHOLE:
-            return groups.ids, _Ranks(np.zeros(1, np.int64)), 1, number
+            return groups.ids, Ranks(np.zeros(1, np.int64)), 1, number
         values, place = self._digit((column, 1))
         base = len(values) + 1
-        return groups.ids * base + place, _Ranks.of(values), base, number
+        return groups.ids * base + place, Ranks.of(values), base, number
 
     def _index(self, digits: tuple[Digit, ...], column: int) -> _Index:
         def make() -> _Index:
             keys, ranks, base, groups = self._keys(digits, column)
-            keys = np.sort(keys)
-            return _Index(keys, ranks, base, groups, _Lone.of(keys, ranks.values, base, groups))
+            summed: Codes | None = None
+            if self._many is None:
+                keys = in_order(keys, groups * base)
+            else:
+                keys, summed = self._added(keys)
+            lone = _Lone.of(keys, ranks.values, base, groups, summed)
+            return _Index(keys, ranks, base, groups, lone, summed=summed)
 
         if not digits:
             return self._wholes.get_or(column, make)
         return self._indexes.get_or((digits, column), make)
+
+    def _added(self, keys: Codes) -> tuple[Codes, Codes]:
+        """Return the different keys, and how many records stand before each of them."""
+        assert self._many is not None
+        order = np.argsort(keys)
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        summed = np.append(0, np.cumsum(self._many[order]))
+        return keys[first], summed[np.append(first, len(keys))]
+
+    def _first_rows(self, digits: tuple[Digit, ...], column: int) -> Codes:
+        """Return where the rows of each key of an index begin in their order, and their end."""
+
+        def make() -> Codes:
+            keys = np.sort(self._keys(digits, column)[0])
+            return np.append(np.flatnonzero(np.diff(keys, prepend=-1)), len(keys))
+
+        return self._firsts.get_or((digits, column), make)
 
     def _order(self, digits: tuple[Digit, ...], column: int) -> Codes:
         return self._orders.get_or(

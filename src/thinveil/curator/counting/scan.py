@@ -13,7 +13,10 @@ from thinveil.language.queries import Codes, QueryBatch
 
 
 class Counter(Protocol):
-    """Counts records. Conforms: `ScanCounter`, `IndexCounter`, `DatabaseCounter`."""
+    """Counts records. Conforms: `ScanCounter`, `IndexCounter`, `DatabaseCounter`.
+
+    One whose rounds cost more than their questions states so in `round_seconds`.
+    """
 
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes."""

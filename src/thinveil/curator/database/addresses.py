@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from thinveil.curator.database.engines import BY_SCHEME
-from thinveil.curator.database.engines.duckdb import literal, open_duckdb
-from thinveil.curator.database.engines.protocol import ibis, told
-from thinveil.curator.database.parquet_files import check_parquet
+from thinveil.curator.database.engines.duckdb import listed, literal, open_duckdb
+from thinveil.curator.database.engines.protocol import told
+from thinveil.curator.database.engines.spark import Spark
+from thinveil.curator.database.parquet_files import WHOLE, check_parquet, parquet_in
 from thinveil.curator.database.session import Refused, Session
+from thinveil.curator.database.spark.jobs import quiet
+from thinveil.curator.database.spark.picking import AS_USUAL, Wish
+from thinveil.curator.database.words import (
+    Rows,
+    cases,
+    cast,
+    column,
+    equal,
+    exp,
+    is_null,
+    negated,
+    passing,
+    raw,
+    row_number,
+    text,
+)
 from thinveil.curator.tables.delimited import check_rows, found_layout
-from thinveil.curator.tables.kinds.registry import PARQUET, first_bytes, kind_of_file
+from thinveil.curator.tables.kinds.registry import first_bytes
 from thinveil.curator.tables.reading import Reading
 from thinveil.curator.tables.text.naming import is_unnamed, named
 from thinveil.errors import DataError, UsageError
-from thinveil.passwords import missing, shown
+from thinveil.passwords import shown
 
 _ADDRESS: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://(.*)", re.I | re.S)
-_PARQUET: Final = (".parquet", ".pq")
 _ENCODINGS: Final = {
     "utf-8": "utf-8",
     "utf-8-sig": "utf-8",
@@ -29,13 +46,16 @@ _ENCODINGS: Final = {
     "utf-16-le": "utf-16",
 }
 """What DuckDB calls the encodings that it reads as Python does."""
-_WHOLE: Final = "see that all files are whole and have the same columns"
 _PACKINGS: Final = (None, "gzip", "zstd")
 
 
 def connected(
-    address: str, table: str | None, reading: Reading
-) -> tuple[Session, Any, tuple[str, ...]]:
+    address: str,
+    table: str | None,
+    reading: Reading,
+    wish: Wish = AS_USUAL,
+    say: Callable[[str], None] = quiet,
+) -> tuple[Session, Rows, tuple[str, ...]]:
     """Open a database: return the session, the table that is meant, and what was assumed.
 
     The arguments are those of `open_database`; a table's name may be left out where there is one.
@@ -46,8 +66,11 @@ def connected(
             raise UsageError("--table: only a database has tables by name")
         return _files(address, reading)
     where = shown(address)
-    backend, owned = BY_SCHEME[match[1].lower()].connect(address, match[2], where)
-    session = Session(backend, owned=owned)
+    engine = BY_SCHEME[match[1].lower()].connect(address, match[2], where)
+    engine.say = say
+    if isinstance(engine, Spark):
+        engine.wish = wish
+    session = Session(engine)
     with session.closed_on_failure():
         return session, session.engine.table(table, where), ()
 
@@ -57,55 +80,57 @@ def is_file(address: str) -> bool:
     return _ADDRESS.fullmatch(address) is None
 
 
-def _files(path: str, reading: Reading) -> tuple[Session, Any, tuple[str, ...]]:
+def _files(path: str, reading: Reading) -> tuple[Session, Rows, tuple[str, ...]]:
     """Open Parquet files or a text file with DuckDB, which reads them where they are."""
-    files = _parquet(path)
-    with told(f"{path}: cannot be read", _WHOLE):
+    files = parquet_in(path)
+    with told(f"{path}: cannot be read", WHOLE):
         check_parquet(files)
     files = [str(Path(each).absolute()) for each in files]
-    backend = open_duckdb(files=files or [str(Path(path).absolute())])
-    session = Session(backend, owned=True)
+    session = Session(open_duckdb(files=files or [str(Path(path).absolute())]))
     with session.closed_on_failure():
         if not files:
-            return session, *_text(session, backend, Path(path), reading)
-        with told(f"{path}: cannot be read", _WHOLE):
-            these = [*map(literal, files)]
-            table = backend.read_parquet(these, union_by_name=False)
-            if not any(map(is_unnamed, table.columns)):
-                return session, table, ()
-            rows = backend.read_parquet(these, union_by_name=False, file_row_number=True)
-            return session, *_without_needless(session, rows, reading)
+            return session, *_text(session, Path(path), reading)
+        with told(f"{path}: cannot be read", WHOLE):
+            these = listed([*map(literal, files)])
+            rows = session.engine.described(raw(f"read_parquet({these}, union_by_name = false)"))
+            if not any(map(is_unnamed, rows.columns)):
+                return session, rows, ()
+            return session, *_without_needless(session, rows, these, reading)
 
 
 def _without_needless(
-    session: Session, table: Any, reading: Reading
-) -> tuple[Any, tuple[str, ...]]:
-    """Leave columns without a name out that only count the rows of their file, or are empty.
-
-    The last column has the number of the row.
-    """
-    *names, row = table.columns
+    session: Session, rows: Rows, files: str, reading: Reading
+) -> tuple[Rows, tuple[str, ...]]:
+    """Leave columns without a name out that only count the rows of their file, or are empty."""
+    names = rows.columns
     unnamed = [place for place, name in enumerate(names) if is_unnamed(name)]
-    texts = {f"f{place}": table[names[place]].cast("string") for place in unnamed}
-    found = _needless(session, table.select(row=table[row], **texts), unnamed)
+    numbered = raw(f"read_parquet({files}, union_by_name = false, file_row_number = true)")
+    texts = {f"f{place}": cast(column(names[place]), "text") for place in unnamed}
+    counted = Rows(numbered, ()).select({"row": column("file_row_number"), **texts})
+    found = _needless(session, counted, unnamed)
     called, assumed = named(names, *found, reading)
-    pairs = zip(called, names, strict=True)
-    return table.select(**{new: table[old] for new, old in pairs if new is not None}), (*assumed,)
+    return _renamed(rows, names, called), (*assumed,)
+
+
+def _renamed(rows: Rows, names: Sequence[str], called: Sequence[str | None]) -> Rows:
+    """Return the columns that have a name now, under it."""
+    kept = {new: old for new, old in zip(called, names, strict=True) if new is not None}
+    kinds = dict(zip(rows.columns, rows.kinds, strict=True))
+    chosen = rows.select({new: column(old) for new, old in kept.items()})
+    return replace(chosen, kinds=tuple(kinds[old] for old in kept.values()))
 
 
 def unread(path: str, reading: Reading, refused: Refused) -> DataError:
     """Say why DuckDB could not read a file to its end: with the line, where it is a text."""
     if not is_file(path):
         return refused
-    if _parquet(path):
-        return DataError(f"{path}: cannot be read to its end: {_WHOLE}")
+    if parquet_in(path):
+        return DataError(f"{path}: cannot be read to its end: {WHOLE}")
     check_rows(Path(path), reading)
     return DataError(f"{refused}; or read it into memory (--engine memory)")
 
 
-def _text(
-    session: Session, backend: Any, path: Path, reading: Reading
-) -> tuple[Any, tuple[str, ...]]:
+def _text(session: Session, path: Path, reading: Reading) -> tuple[Rows, tuple[str, ...]]:
     """Open a text file as it would be read into memory."""
     found = found_layout(path, reading)
     layout, packing = found.layout, found.packing
@@ -121,74 +146,50 @@ def _text(
     )
     if encoding is None or packing not in _PACKINGS or odd:
         raise unlike
-    table = backend.read_csv(
-        literal(str(path.absolute())),
-        header=False,
-        auto_detect=False,
-        columns={f"f{place}": "string" for place, _ in enumerate(layout.names)},
-        skip=found.above,
-        delim=dialect.separator,
-        quote=dialect.quote,
-        escape=dialect.quote,
-        encoding=encoding,
-        compression=packing or "none",
-        allow_quoted_nulls=False,
-    )
-    if (
-        len(layout.names) == 1
-        and session.rows(table.aggregate(blank=table.f0.isnull().any()))[0][0]
-    ):
+    fields = [f"f{place}" for place, _ in enumerate(layout.names)]
+    settings = {
+        "header": "false",
+        "auto_detect": "false",
+        "columns": "{" + ", ".join(f"'{each}': 'VARCHAR'" for each in fields) + "}",
+        "skip": str(found.above),
+        "delim": _quoted(dialect.separator),
+        "quote": _quoted(dialect.quote),
+        "escape": _quoted(dialect.quote),
+        "encoding": _quoted(encoding),
+        "compression": _quoted(packing or "none"),
+        "allow_quoted_nulls": "false",
+    }
+    how = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    source = raw(f"read_csv({_quoted(literal(str(path.absolute())))}, {how})")
+    rows = Rows(source, tuple(fields), (exp.DataType.build("text"),) * len(fields))
+    if len(fields) == 1 and session.rows(rows.select({"n": passing(is_null(column("f0")))}))[0][0]:
         raise unlike  # blank lines, some of which may be no records
     unnamed = [place for place, name in enumerate(layout.names) if is_unnamed(name)]
-    needless = _needless(session, table.mutate(row=ibis.row_number()), unnamed)
+    texts = {fields[place]: column(fields[place]) for place in unnamed}
+    needless = _needless(session, rows.select({"row": row_number(), **texts}), unnamed)
     names, assumed = named(layout.names, *needless, reading)
-    kept = {name: table[f"f{place}"] for place, name in enumerate(names) if name is not None}
-    return table.select(**kept), (*found.assumed, *assumed)
+    return _renamed(rows, fields, names), (*found.assumed, *assumed)
 
 
-def _needless(session: Session, numbered: Any, unnamed: list[int]) -> tuple[set[int], set[int]]:
+def _quoted(word: str) -> str:
+    """Return a text as DuckDB reads it."""
+    return "'" + word.replace("'", "''") + "'"
+
+
+def _needless(session: Session, numbered: Rows, unnamed: list[int]) -> tuple[set[int], set[int]]:
     """Return which columns without a name count the rows, and which are empty in all of them."""
     counting: set[int] = set()
     empty: set[int] = set()
     for place in unnamed:
-        text = numbered[f"f{place}"].fill_null("")
+        field, row = column(f"f{place}"), column("row")
+        content = cases((is_null(field), text("")), otherwise=field)
         tests = {
-            "from0": (text == numbered.row.cast("string")).all(),
-            "from1": (text == (numbered.row + 1).cast("string")).all(),
-            "empty": (text.strip() == "").all(),
+            "from0": equal(content, cast(row, "text")),
+            "from1": equal(content, cast(exp.paren(row + 1), "text")),
+            "empty": equal(exp.Trim(this=content), text("")),
         }
-        from0, from1, blank = session.rows(numbered.aggregate(**tests))[0]
-        counting |= {place} if from0 or from1 else set()
-        empty |= {place} if blank else set()
+        failing = {name: passing(negated(test)) for name, test in tests.items()}
+        from0, from1, blank = session.rows(numbered.select(failing))[0]
+        counting |= set() if from0 and from1 else {place}
+        empty |= set() if blank else {place}
     return counting, empty
-
-
-def _parquet(path: str) -> list[str]:
-    """Return the Parquet files that a path means; none where it is a text file."""
-    at = Path(path)
-    if at.is_dir():
-        found = [
-            str(each)
-            for each in at.rglob("*")
-            if each.suffix.lower() in _PARQUET and each.is_file()
-        ]
-        if not found:
-            raise DataError(
-                f"{path}: this is a folder, and there are no Parquet files (.parquet, .pq) in it: "
-                "give a CSV or Parquet file, a folder of Parquet files, or a database"
-            )
-        return sorted(found)
-    if at.is_file():
-        kind = kind_of_file(at)
-        if kind not in (None, PARQUET):
-            raise DataError(
-                f"{path}: DuckDB counts CSV and Parquet files here, and this is one of "
-                f"{kind.name}: use --engine memory, or save it as Parquet"
-            )
-        return [] if kind is None else [path]
-    found = sorted(glob.glob(path, recursive=True))
-    if not found:
-        raise DataError(f"{missing(path)}: there is no such file: check the path")
-    if any(Path(each).suffix.lower() not in _PARQUET for each in found):
-        raise UsageError(f"{path}: a pattern must match Parquet files (.parquet, .pq) only")
-    return found

@@ -4,7 +4,7 @@ What comes out is what `load` makes of the same content. Numbers, dates and time
 arithmetic where they are. Texts are coded by a table of the distinct texts, which is the one
 thing that leaves the database, and only where no schema lists them. Numbers and dates that are
 stored as texts, and floats that no arithmetic of a database codes exactly, are read by this
-process where it reads the file itself (text files, DuckDB, SQLite).
+process where it reads the file itself (text files, and engines that are `here`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from thinveil.curator.database.engines.protocol import ibis
+from thinveil.curator.database.arithmetic import WHOLE_FLOAT, code_of, float_at, mismatch
 from thinveil.curator.database.fields import PLACES, Field, counts_of
 from thinveil.curator.database.session import Session
+from thinveil.curator.database.words import (
+    Rows,
+    absolute,
+    call,
+    cases,
+    cast,
+    column,
+    different,
+    double,
+    equal,
+    exp,
+    named,
+    negated,
+    number,
+    remainder,
+    rounded,
+    text,
+)
 from thinveil.curator.tables.coding import Column, coder, gap_in
 from thinveil.curator.tables.inferring import (
     TIMES,
@@ -40,13 +58,13 @@ from thinveil.language.texts import NUMBER, many
 GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
 
-_WHOLE_FLOAT: Final = 2**53
+_TOGETHER: Final = 32  # columns whose texts one statement fetches: a round figure
 
 # ---- what a column is, where no schema says it
 
 
 def infer_fields(
-    session: Session, table: Any, fields: Sequence[Field], reading: Reading
+    session: Session, rows: Rows, fields: Sequence[Field], reading: Reading
 ) -> tuple[Inferred, dict[str, list[str]]]:
     """Return the schema that fits the columns, without bounds, and the distinct texts read."""
     tests = {
@@ -54,23 +72,22 @@ def infer_fields(
         for place, field in enumerate(fields)
         for key, each in _tests(field).items()
     }
-    found = counts_of(session, table, tests)
+    found = counts_of(session, rows, tests)
     if not found["records"]:
         raise DataError("the table has no records: give one with at least one row of data")
     inferred: list[Found] = []
     gaps: dict[int, bool] = {}
-    texts: dict[str, list[str]] = {}
+    texts = distinct(session, rows, [each for each in fields if each.kind == "text"])
     for place, field in enumerate(fields):
         start = f"t{place}_"
         mine = {key[len(start) :]: n for key, n in found.items() if key.startswith(start)}
         if field.kind == "text":
-            texts[field.name] = distinct(session, table, field)
             gaps[place] = mine["gap"] > 0
             inferred.append(_of_texts(field.name, texts[field.name], gaps[place], reading))
         elif not mine["present"]:
             inferred.append(Found(Categories(field.name, (), missing=True)))
         elif session.engine.here and _unfit(field, mine):
-            texts[field.name] = _as_read(session, table, field)
+            texts[field.name] = _as_read(session, rows, field)
             gaps[place] = mine["gap"] > 0
             inferred.append(_of_texts(field.name, texts[field.name], gaps[place], reading))
         else:
@@ -88,24 +105,28 @@ def _tests(field: Field) -> dict[str, Any]:
     tests = {"gap": field.gap}
     if field.kind == "text":
         return tests
-    there = ~field.gap
+    there = negated(field.gap)
     tests["present"] = there
     if field.sound is not None:
-        tests["unsound"] = there & ~field.sound
-        there = there & field.sound
+        tests["unsound"] = there.and_(negated(field.sound))
+        there = exp.paren(there.and_(field.sound))
     if field.kind == "decimal":
         for places in range(field.places + 1):
-            tests[f"p{places}"] = there & (field.value.round(places) != field.value)
+            tests[f"p{places}"] = there.and_(different(rounded(field.value, places), field.value))
     if field.kind == "float":
-        finite = field.value.abs() <= (3.4028235e38 if field.single else 1.7976931348623157e308)
-        small = field.value.cast("float64").abs() <= _WHOLE_FLOAT
-        tests |= {"infinite": there & ~finite, "large": there & finite & ~small}
+        most = 3.4028235e38 if field.single else 1.7976931348623157e308
+        finite = exp.paren(absolute(cast(field.value, "double")) <= double(most))
+        small = exp.paren(absolute(cast(field.value, "double")) <= double(WHOLE_FLOAT))
+        tests |= {
+            "infinite": there.and_(negated(finite)),
+            "large": there.and_(finite).and_(negated(small)),
+        }
         for places in range(PLACES + 1):
             # What is too large to have decimals is left to the codes to refuse.
-            tests[f"p{places}"] = there & small & ~_float_at(field, places)[0]
+            tests[f"p{places}"] = there.and_(small).and_(negated(float_at(field, places)[0]))
     if field.kind in ("date", "time", "clock"):
         for width in TIMES:
-            tests[f"w{width}"] = there & (field.value % width != 0)
+            tests[f"w{width}"] = there.and_(different(remainder(field.value, width), number(0)))
     return tests
 
 
@@ -149,18 +170,35 @@ def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
     )
 
 
-def distinct(session: Session, table: Any, field: Field) -> list[str]:
-    """Fetch the distinct texts of a column."""
-    rows = session.rows(table.select(text=field.text).distinct())
-    return [row[0] for row in rows if row[0] is not None]
+def distinct(session: Session, rows: Rows, fields: Sequence[Field]) -> dict[str, list[str]]:
+    """Fetch the distinct texts of columns, of some of them by one statement."""
+    texts: dict[str, list[str]] = {field.name: [] for field in fields}
+    found: list[tuple[Any, ...]]
+    gathered = session.engine.gathered
+    for start in range(0, len(fields), _TOGETHER):
+        some = fields[start : start + _TOGETHER]
+        if gathered:
+            listed = {f"d{place}": call(gathered, each.text) for place, each in enumerate(some)}
+            row = session.rows(rows.select(listed))[0]
+            found = [(place, each) for place, values in enumerate(row) for each in values]
+        else:
+            parts = (
+                rows.select({"place": number(place), "value": field.text}).distinct()
+                for place, field in enumerate(some)
+            )
+            found = session.rows(*parts)
+        for place, value in found:
+            if value is not None:
+                texts[some[int(place)].name].append(value)
+    return texts
 
 
-def _as_read(session: Session, table: Any, field: Field) -> list[str]:
+def _as_read(session: Session, rows: Rows, field: Field) -> list[str]:
     """Fetch the distinct values of a column as texts, as a file would hold them."""
     if field.kind != "float":
-        return distinct(session, table, field)
-    rows = session.rows(table.select(value=field.value.cast("float64")).distinct())
-    values = (row[0] for row in rows if row[0] is not None and row[0] == row[0])
+        return distinct(session, rows, [field])[field.name]
+    found = session.rows(rows.select({"value": cast(field.value, "double")}).distinct())
+    values = (row[0] for row in found if row[0] is not None and row[0] == row[0])
     return [str(_own(field, each)).removesuffix(".0") for each in values]
 
 
@@ -189,23 +227,22 @@ def _of_texts(
 
 def code_table(
     session: Session,
-    table: Any,
+    rows: Rows,
     fields: Sequence[Field],
     schema: Schema,
     reading: Reading,
     texts: dict[str, list[str]],
-) -> Any:
-    """Return the table of codes c0, c1, ... as an expression; a value that fits nothing is null."""
+) -> Rows:
+    """Return the table of codes c0, c1, ...; a value that fits nothing is null."""
     by_name = {field.name: field for field in fields}
-    joined = table
-    tests: dict[int, tuple[Any, Any]] = {}
+    found = _Coded(session)
     for place, attribute in enumerate(schema):
         field = by_name[attribute.name]
         if isinstance(attribute, Categories) and not attribute.values and field.kind != "text":
-            tests[place] = ibis.literal(False), GAP
+            found.codes[place] = exp.null()
         elif field.kind == "text" or isinstance(attribute, Categories):
             if field.text is None:
-                raise _mismatch(field, attribute)
+                raise mismatch(field, attribute)
             if field.kind == "text" and isinstance(attribute, Grid) and field.name not in texts:
                 if not session.engine.here:
                     raise DataError(
@@ -213,26 +250,59 @@ def code_table(
                         f"{attribute.kind}: its values would have to leave the database to be "
                         "read. Convert it there (in a view, say)"
                     )
-                texts[field.name] = distinct(session, table, field)
-            known = _mapping(attribute, texts.get(field.name), reading)
-            joined = _with_codes(session, joined, place, field, known)
-        elif field.name in texts or _beyond(session, table, field, attribute):
+                texts |= distinct(session, rows, [field])
+            found.listed(place, field, _mapping(attribute, texts.get(field.name), reading))
+        elif field.name in texts or _beyond(session, rows, field, attribute):
             if field.name not in texts:
-                texts[field.name] = _as_read(session, table, field)
-            known = _mapping(attribute, texts[field.name], reading)
-            joined = _with_codes(session, joined, place, field, known)
+                texts[field.name] = _as_read(session, rows, field)
+            found.listed(place, field, _mapping(attribute, texts[field.name], reading))
         else:
-            valid, code = _code(field, attribute)
-            tests[place] = (valid if field.sound is None else field.sound & valid), code
+            valid, code = code_of(field, attribute)
+            sound = valid if field.sound is None else exp.paren(field.sound.and_(valid))
+            found.codes[place] = cases((sound, code))
     chosen = {}
     for place, attribute in enumerate(schema):
-        valid, code = tests.get(place) or (ibis.literal(True), joined[f"m{place}"])
         gap = by_name[attribute.name].gap
-        chosen[f"c{place}"] = ibis.cases((gap, GAP), (valid, code)).cast("int64")
-    return joined.select(**chosen)
+        code = cases((gap, number(GAP)), otherwise=found.codes[place])
+        chosen[f"c{place}"] = cast(code, "bigint")
+    query = named(chosen).from_(rows.at("t"))
+    for sent, alias, key in found.joins:
+        query = query.join(sent.at(alias), on=key, join_type="left", copy=False)
+    return Rows(query, tuple(chosen))
 
 
-def _beyond(session: Session, table: Any, field: Field, grid: Grid) -> bool:
+class _Coded:
+    """What the codes of columns are, and the tables that have to be joined for some."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.codes: dict[int, Any] = {}
+        self.joins: list[tuple[Rows, str, Any]] = []
+
+    def listed(self, place: int, field: Field, known: dict[str, int]) -> None:
+        """Code the values of a column by a list of known ones."""
+        value, keys = field.text, {text(each): code for each, code in known.items()}
+        if field.kind == "float":
+            value = cast(field.value, "double")
+            floats = {
+                float(_own(field, each)): code
+                for each, code in known.items()
+                if NUMBER.fullmatch(each)
+            }
+            keys = {double(each): code for each, code in floats.items()}
+        if len(known) <= self._session.few:
+            pairs = [(equal(value, each), number(code)) for each, code in keys.items()]
+            self.codes[place] = cases(*pairs) if pairs else exp.null()
+            return
+        plain = np.array(list(floats)) if field.kind == "float" else list(known)
+        codes = np.array(list(keys.values()), np.int64)
+        sent = self._session.put({"key": plain, "code": codes})
+        alias = f"m{place}"
+        self.joins.append((sent, alias, equal(value, column("key", alias))))
+        self.codes[place] = column("code", alias)
+
+
+def _beyond(session: Session, rows: Rows, field: Field, grid: Grid) -> bool:
     """Tell whether values must be read to be coded: arithmetic in a database does not suffice."""
     exponent = grid.step.normalize(EXACT).as_tuple().exponent
     assert isinstance(exponent, int)
@@ -246,31 +316,14 @@ def _beyond(session: Session, table: Any, field: Field, grid: Grid) -> bool:
         )
     if beyond or field.kind != "float" or not session.engine.here:
         return beyond
-    off = ~field.gap & ~_code(field, grid)[0]
-    return (field.single and grid.step < 1) or counts_of(session, table, {"off": off})["off"] > 0
-
-
-def _with_codes(
-    session: Session, table: Any, place: int, field: Field, known: dict[str, int]
-) -> Any:
-    """Join the codes of known values to a table."""
-    key, value = f"t{place}", f"m{place}"
-    if field.kind != "float":
-        codes = np.array(list(known.values()), np.int64)
-        sent = session.put({key: list(known), value: codes})
-        return table.left_join(sent, field.text == sent[key])
-    floats = {
-        float(_own(field, text)): code for text, code in known.items() if NUMBER.fullmatch(text)
-    }
-    codes = np.array(list(floats.values()), np.int64)
-    sent = session.put({key: np.array(list(floats), np.float64), value: codes})
-    return table.left_join(sent, field.value.cast("float64") == sent[key])
+    off = negated(field.gap).and_(negated(code_of(field, grid)[0]))
+    return (field.single and grid.step < 1) or counts_of(session, rows, {"off": off})["off"] > 0
 
 
 def _mapping(attribute: Attribute, texts: Sequence[str] | None, reading: Reading) -> dict[str, int]:
     """Return the code of each text; one that fits nothing has none."""
     missing = reading.gaps_of(attribute)
-    known = dict.fromkeys(missing, GAP)
+    known = dict.fromkeys(sorted(missing), GAP)
     if isinstance(attribute, Categories) and attribute.values:
         listed = {each: code for code, each in enumerate(attribute.values)}
         return {**spellings(attribute.values), **listed, **known}
@@ -283,67 +336,3 @@ def _mapping(attribute: Attribute, texts: Sequence[str] | None, reading: Reading
                 with suppress(ValueError, LookupError, ArithmeticError):
                     known[each] = code(each)
     return known
-
-
-def _code(field: Field, grid: Attribute) -> tuple[Any, Any]:
-    """Return whether a value lies on a grid, and its code."""
-    assert isinstance(grid, Grid)
-    timed = grid.kind in ("date", "datetime", "time")
-    if timed != (field.kind in ("date", "time", "clock")):
-        raise _mismatch(field, grid)
-    if timed:
-        if (grid.kind == "time") != (field.kind == "clock"):
-            raise _mismatch(field, grid)
-        unit = (86_400 if grid.kind == "date" else 1) * 10**6
-        return _divided(ibis.literal(True), field.value, int(grid.step * unit))
-    step = grid.step.normalize(EXACT).as_tuple()
-    digits, exponent = int("".join(map(str, step.digits))), step.exponent
-    assert isinstance(exponent, int)
-    places, width = max(0, -exponent), digits * 10 ** max(0, exponent)
-    if places > PLACES or width >= LIMIT:
-        raise DataError(
-            f"column {grid.name!r}: a step of {grid.step} cannot be counted exactly in a database; "
-            f"use one of at most {PLACES} decimals"
-        )
-    most = LIMIT // 10**places
-    value = field.value
-    if field.kind == "integer":
-        return _divided(value.between(-most, most), value.cast("int64") * 10**places, width)
-    if field.kind == "decimal":
-        whole = value.floor()
-        valid = whole.between(-most, most) & (value.round(min(places, field.places)) == value)
-        scaled = whole.cast("int64")
-        if places:
-            rest = ((value - whole).cast("float64") * 10**places).round().cast("int64")
-            scaled = scaled * 10**places + rest
-        return _divided(valid, scaled, width)
-    return _divided(*_float_at(field, places), width)
-
-
-def _float_at(field: Field, places: int) -> tuple[Any, Any]:
-    """Return whether a float is a number of so many decimals, and that many times ten of it.
-
-    It is, where the nearest such number is read as the same float again.
-    """
-    value = field.value.cast("float64")
-    near = value.abs() <= _WHOLE_FLOAT / 10**places
-    nearest = ibis.cases((near, value), else_=0.0) * float(10**places)
-    scaled = nearest.round().cast("int64")
-    again = scaled.cast("float64") / float(10**places)
-    fits = near & ((again.cast("float32") == field.value) if field.single else (again == value))
-    return fits, scaled
-
-
-def _divided(valid: Any, scaled: Any, width: int) -> tuple[Any, Any]:
-    """Return codes in steps of a width; what is no multiple of it is not valid."""
-    if width == 1:
-        return valid, scaled
-    code = (scaled / float(width)).round().cast("int64")
-    return valid & (code * width == scaled), code
-
-
-def _mismatch(field: Field, attribute: Attribute) -> DataError:
-    return DataError(
-        f"column {field.name!r} holds values of type {field.kind} and the schema says "
-        f"{attribute.kind}: change the schema, or convert the column (in a view, say)"
-    )

@@ -21,8 +21,20 @@ import numpy as np
 from thinveil.curator.counting.keeping import Kept
 from thinveil.curator.counting.shapes import RANGE, Shape, each_kind, shapes_of, widths_of
 from thinveil.curator.database.codes import GAP
-from thinveil.curator.database.engines.protocol import ibis
 from thinveil.curator.database.session import Session, counting
+from thinveil.curator.database.words import (
+    Rows,
+    cases,
+    cast,
+    column,
+    equal,
+    exp,
+    grouped,
+    number,
+    records_of,
+    remainder,
+    total,
+)
 from thinveil.language.queries import WHOLE, Cells, Codes, Flags, QueryBatch
 from thinveil.language.schema import LIMIT, MISSING
 
@@ -37,19 +49,24 @@ _MANY_STATEMENTS: Final = 1000
 class DatabaseCounter:
     """Counts in a database, one statement a batch, from a table of codes that is there."""
 
-    def __init__(self, session: Session, codes: Any, records: int, where: str) -> None:
+    def __init__(self, session: Session, codes: Rows, records: int, where: str) -> None:
         self._session, self._codes = session, codes
         self._records, self._where = records, where
         most = _KEPT if records < _LARGE else _KEPT_OF_LARGE
-        self._values: Kept[Any] = Kept(len(codes.columns), session.drop)
-        self._groups: Kept[Any] = Kept(most, session.drop)
-        self._stages: Kept[Any] = Kept(most, session.drop)
-        self._sent: dict[tuple[str, ...], Any] = {}
+        self._values: Kept[Rows] = Kept(len(codes.columns), session.drop)
+        self._groups: Kept[Rows] = Kept(most, session.drop)
+        self._stages: Kept[Rows] = Kept(most, session.drop)
+        self._sent: dict[tuple[str, ...], Rows] = {}
         self._statements: Kept[str] = Kept(_MANY_STATEMENTS)
         self._one_at_a_time = Lock()
         self._last = b""
         self._shapes: Kept[tuple[list[Shape], Codes]] = Kept(1)
         self._kept_apart: Kept[bool] = Kept(1)
+
+    @property
+    def round_seconds(self) -> float:
+        """What a statement costs besides its boxes."""
+        return self._session.engine.round_seconds
 
     def count(self, batch: QueryBatch) -> Codes:
         """Return, for each question, how many records lie in its boxes."""
@@ -71,15 +88,17 @@ class DatabaseCounter:
         some = np.flatnonzero(filled & ~whole)
         if not len(some):
             return inside
-        asked = _Asked(some, batch.cell[some], narrow[some], low[some], high[some])
+        asked = Asked(some, batch.cell[some], narrow[some], low[some], high[some])
         again, self._last = self._last == cells.digest, cells.digest
-        if again and cells.columns and self._apart(cells) and (narrow[some] != WHOLE).all():
-            branches = self._by_number(cells, asked)
-        else:
-            branches = self._by_value(cells, asked)
-        found = self._ask(branches)
+        found = self._found(cells, asked, again=again)
         inside[found[:, 0]] = found[:, 1]
         return inside
+
+    def _found(self, cells: Cells, asked: Asked, *, again: bool) -> Codes:
+        """Return boxes and how many records each holds; those that hold none may be left out."""
+        if again and cells.columns and self._apart(cells) and (asked.narrow != WHOLE).all():
+            return self._ask(self._by_number(cells, asked))
+        return self._ask(self._by_value(cells, asked))
 
     # ---- a round
 
@@ -92,9 +111,9 @@ class DatabaseCounter:
         for layout, alike in layouts.items():
             sent = self._session.put(_together(alike), instead=self._sent.get(layout))
             self._sent[layout] = sent
-            for number, branch in enumerate(alike):
-                parts.append((sent, number, branch))
-                key.append((layout, number, branch.groups.get_name()))
+            for which, branch in enumerate(alike):
+                parts.append((sent, which, branch))
+                key.append((layout, which, branch.groups.name))
         statement = self._statements.get_or(
             tuple(key), lambda: self._session.sql(*(_counted(*part) for part in parts))
         )
@@ -103,63 +122,51 @@ class DatabaseCounter:
         self._stages.trim()
         return found
 
-    def _by_value(self, cells: Cells, asked: _Asked) -> list[_Branch]:
+    def _by_value(self, cells: Cells, asked: Asked) -> list[_Branch]:
         """Join boxes to groups of records by the values that their cells fix."""
         shapes, shape = self._shapes_of(cells)
         branches = []
-        for column, boxes in asked.by(asked.narrow):
-            for number, mine in boxes.by(shape[boxes.cell]):
-                groups = self._grouped(shapes[number], column)
-                sent = _cell_columns(cells, shapes[number], mine.cell) | mine.columns(column)
-                branches.append(_Branch(groups, shapes[number], sent))
+        for narrow, boxes in asked.by(asked.narrow):
+            for which, mine in boxes.by(shape[boxes.cell]):
+                groups = self._grouped(shapes[which], narrow)
+                sent = cell_columns(cells, shapes[which], mine.cell) | mine.columns(narrow)
+                branches.append(_Branch(groups, shapes[which], sent))
         return branches
 
-    def _by_number(self, cells: Cells, asked: _Asked) -> list[_Branch]:
+    def _by_number(self, cells: Cells, asked: Asked) -> list[_Branch]:
         """Join boxes to groups of records by the number of their cell."""
         branches = []
-        for column, mine in asked.by(asked.narrow):
-            stage = self._stages.get_or((cells.digest, column), partial(self._stage, cells, column))
-            branches.append(_Branch(stage, _NUMBERED, {"k0": mine.cell} | mine.columns(column)))
+        for narrow, mine in asked.by(asked.narrow):
+            stage = self._stages.get_or((cells.digest, narrow), partial(self._stage, cells, narrow))
+            branches.append(_Branch(stage, _NUMBERED, {"k0": mine.cell} | mine.columns(narrow)))
         return branches
 
     # ---- what is kept in the database
 
-    def _grouped(self, shape: Shape, column: int) -> Any:
+    def _grouped(self, shape: Shape, narrow: int) -> Rows:
         """Return the groups of records that agree on all columns that a branch looks at."""
 
-        def make() -> Any:
-            keys = {
-                f"k{place}": _digit(self._codes[f"c{each}"], width)
-                for place, (each, width) in enumerate(shape.fixed)
-            }
-            keys |= {
-                f"r{place}": self._codes[f"c{each}"] for place, each in enumerate(shape.ranged)
-            }
-            if column != WHOLE:
-                keys["v"] = self._codes[f"c{column}"]
-            grouped = self._codes.group_by(**keys).aggregate(n=self._codes.count())
-            index = [key for key in keys if key[0] in "k"] + ["v"] * (column != WHOLE)
+        def make() -> Rows:
+            keys = keys_of(shape, narrow)
+            index = [key for key in keys if key[0] in "k"] + ["v"] * (narrow != WHOLE)
             index += [key for key in keys if key[0] == "r"]
+            grouped = self._codes.grouped(keys, {"n": records_of(self._codes)})
             return self._session.keep(grouped, index=index)
 
         alone = not (shape.fixed or shape.ranged)  # the values of one column: always kept
-        return (self._values if alone else self._groups).get_or((shape, column), make)
+        return (self._values if alone else self._groups).get_or((shape, narrow), make)
 
-    def _stage(self, cells: Cells, column: int) -> Any:
+    def _stage(self, cells: Cells, narrow: int) -> Rows:
         """Return the groups of records of all cells, by the number of the cell."""
         shapes, shape = self._shapes_of(cells)
         parts, sent = [], []
-        for number, mine in enumerate(shapes):
-            rows = np.flatnonzero(shape == number)
-            columns = {"cell": rows, **_cell_columns(cells, mine, rows)}
+        for which, mine in enumerate(shapes):
+            rows = np.flatnonzero(shape == which)
+            columns = {"cell": rows, **cell_columns(cells, mine, rows)}
             sent.append(self._session.put(columns))
-            groups = self._grouped(mine, column)
-            joined = sent[-1].join(groups, _conditions(sent[-1], groups, mine))
-            parts.append(
-                joined.group_by(k0=joined.cell, v=joined.v).aggregate(
-                    n=joined.n.sum().cast("int64")
-                )
-            )
+            groups = self._grouped(mine, narrow)
+            keys = {"k0": column("cell", "boxes"), "v": column("v", "groups")}
+            parts.append(_summed(sent[-1], groups, _conditions(mine), keys))
         stage = self._session.keep(*parts, index=["k0", "v"])
         for each in sent:
             self._session.drop(each)
@@ -179,7 +186,7 @@ class DatabaseCounter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class Asked:
     """Boxes that have to be counted, as columns."""
 
     id: Codes
@@ -188,11 +195,11 @@ class _Asked:
     low: Codes
     high: Codes
 
-    def by(self, kind: Codes) -> Iterator[tuple[int, _Asked]]:
+    def by(self, kind: Codes) -> Iterator[tuple[int, Asked]]:
         """Yield the boxes of each kind."""
         for each, mine in each_kind(kind):
             columns = (self.id, self.cell, self.narrow, self.low, self.high)
-            yield each, _Asked(*(column[mine] for column in columns))
+            yield each, Asked(*(values[mine] for values in columns))
 
     def columns(self, narrow: int) -> dict[str, Codes]:
         """Return what is sent of boxes besides their cells."""
@@ -205,12 +212,22 @@ class _Asked:
 class _Branch:
     """Boxes of one shape, and the groups of records that they are joined to."""
 
-    groups: Any
+    groups: Rows
     shape: Shape
     sent: dict[str, Codes]
 
 
 _NUMBERED: Final = Shape(((0, 1),), ())
+
+
+def keys_of(shape: Shape, narrow: int) -> dict[str, Any]:
+    """Return what boxes of a shape look at in a record: fixed values, ranges, their own column."""
+    keys = {
+        f"k{place}": _digit(column(f"c{each}"), width)
+        for place, (each, width) in enumerate(shape.fixed)
+    }
+    keys |= {f"r{place}": column(f"c{each}") for place, each in enumerate(shape.ranged)}
+    return keys if narrow == WHOLE else {**keys, "v": column(f"c{narrow}")}
 
 
 def _together(branches: Sequence[_Branch]) -> dict[str, Codes]:
@@ -222,33 +239,51 @@ def _together(branches: Sequence[_Branch]) -> dict[str, Codes]:
     return joined | {"b": np.repeat(np.arange(len(branches)), sizes)}
 
 
-def _counted(boxes: Any, number: int, branch: _Branch) -> Any:
+def _counted(boxes: Rows, which: int, branch: _Branch) -> Rows:
     """Return how many records each box of a branch holds, leaving out those that hold none."""
-    groups = branch.groups
-    boxes = boxes.filter(boxes.b == number)
-    conditions = _conditions(boxes, groups, branch.shape)
-    if "low" in branch.sent:
-        conditions += [groups.v >= boxes.low, groups.v < boxes.high]
-    joined = boxes.join(groups, conditions)
-    return joined.group_by(id=joined.id).aggregate(n=joined.n.sum().cast("int64"))
+    mine = equal(column("b", "boxes"), number(which))
+    return counted(boxes, branch.groups, branch.shape, mine)
 
 
-def _conditions(boxes: Any, groups: Any, shape: Shape) -> list[Any]:
-    equal = [boxes[f"k{place}"] == groups[f"k{place}"] for place in range(len(shape.fixed))]
+def counted(boxes: Rows, groups: Rows, shape: Shape, *more: Any) -> Rows:
+    """Return how many records each box of a shape holds, leaving out those that hold none."""
+    conditions = _conditions(shape)
+    if "low" in boxes.columns:
+        conditions += _range("v", "low", "high")
+    return _summed(boxes, groups, [*conditions, *more], {"id": column("id", "boxes")})
+
+
+def _summed(boxes: Rows, groups: Rows, conditions: Sequence[Any], keys: dict[str, Any]) -> Rows:
+    """Return how many records lie in boxes that are joined to groups of records, by keys."""
+    condition = exp.and_(*conditions)
+    found = grouped(boxes.at("boxes"), keys, {"n": total(column("n", "groups"))})
+    return Rows(found.source.join(groups.at("groups"), on=condition, copy=False), found.columns)
+
+
+def _conditions(shape: Shape) -> list[Any]:
+    equal_keys = [
+        equal(column(f"k{place}", "boxes"), column(f"k{place}", "groups"))
+        for place in range(len(shape.fixed))
+    ]
     for place in range(len(shape.ranged)):
-        value = groups[f"r{place}"]
-        equal += [value >= boxes[f"l{place}"], value < boxes[f"h{place}"]]
-    return equal
+        equal_keys += _range(f"r{place}", f"l{place}", f"h{place}")
+    return equal_keys
 
 
-def _cell_columns(cells: Cells, shape: Shape, rows: Codes) -> dict[str, Codes]:
+def _range(value: str, low: str, high: str) -> list[Any]:
+    """Return that a value of groups lies between two of boxes."""
+    inside = column(value, "groups")
+    return [inside >= column(low, "boxes"), inside < column(high, "boxes")]
+
+
+def cell_columns(cells: Cells, shape: Shape, rows: Codes) -> dict[str, Codes]:
     """Return what is sent of cells: the values they fix and the ends of their ranges."""
     sent = {}
-    for place, (column, _) in enumerate(shape.fixed):
-        value = cells.low[rows, cells.columns.index(column)]
+    for place, (fixed, _) in enumerate(shape.fixed):
+        value = cells.low[rows, cells.columns.index(fixed)]
         sent[f"k{place}"] = np.where(value == MISSING, GAP, value)
-    for place, column in enumerate(shape.ranged):
-        own = cells.columns.index(column)
+    for place, ranged in enumerate(shape.ranged):
+        own = cells.columns.index(ranged)
         sent[f"l{place}"], sent[f"h{place}"] = ends(cells.low[rows, own], cells.high[rows, own])
     return sent
 
@@ -283,5 +318,5 @@ def _digit(code: Any, width: int) -> Any:
     """Return the start of the aligned step that a code lies in; a missing value stays one."""
     if width == 1:
         return code
-    rest = ((code % width) + width) % width
-    return ibis.cases((code == GAP, GAP), else_=code - rest).cast("int64")
+    rest = remainder(exp.paren(remainder(code, width) + width), width)
+    return cast(cases((equal(code, number(GAP)), number(GAP)), otherwise=code - rest), "bigint")

@@ -7,8 +7,24 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final, Literal
 
-from thinveil.curator.database.engines.protocol import Engine, ibis
+from thinveil.curator.database.engines.protocol import Engine
 from thinveil.curator.database.session import Session
+from thinveil.curator.database.words import (
+    Rows,
+    between,
+    cases,
+    cast,
+    column,
+    double,
+    equal,
+    exp,
+    is_null,
+    negated,
+    number,
+    passing,
+    records_of,
+    text,
+)
 from thinveil.curator.tables.coding import PLAIN
 from thinveil.curator.tables.reading import leaving_out
 from thinveil.errors import DataError
@@ -18,6 +34,8 @@ from thinveil.language.texts import CLOCK, DAY, clock, ticks
 PLACES: Final = 15
 """Decimals up to which a database's floating-point arithmetic is exact enough."""
 
+Gaps = Collection[str]
+"""The texts that mean a missing value."""
 Class = Literal["integer", "decimal", "float", "text", "date", "time", "clock"]
 
 
@@ -35,136 +53,173 @@ class Field:
     places: int = PLACES  # the most decimals that its type has
 
 
-def fields_of(
-    session: Session, table: Any, names: Sequence[str], missing: Collection[str]
-) -> list[Field]:
-    """Describe the columns x0, x1, ... of a table."""
-    kinds = [None] * len(names) if session.engine.typed else _stored(session, table, names)
+def fields_of(session: Session, rows: Rows, names: Sequence[str], missing: Gaps) -> list[Field]:
+    """Describe the columns x0, x1, ... of a table, which `names` are the names of."""
+    kinds = rows.kinds if session.engine.typed else _stored(session, rows, names)
     return [
-        _field(session, name, table[f"x{place}"], kind, missing)
+        _field(session.engine, Asked(name, column(f"x{place}"), kind, missing))
         for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
     ]
 
 
-def _stored(session: Session, table: Any, names: Sequence[str]) -> list[Class | None]:
+def _stored(session: Session, rows: Rows, names: Sequence[str]) -> list[Any]:
     """Tell columns by what they hold, where a declared type binds nobody."""
     kinds = ("integer", "real", "text", "blob")
     found = counts_of(
         session,
-        table,
+        rows,
         {
-            f"s{place}_{kind}": table[f"x{place}"].typeof() == kind
+            f"s{place}_{kind}": equal(exp.Typeof(this=column(f"x{place}")), text(kind))
             for place in range(len(names))
             for kind in kinds
         },
     )
-    stored: list[Class | None] = []
-    for place, name in enumerate(names):
-        whole, real, text, blob = (found[f"s{place}_{kind}"] for kind in kinds)
+    stored = []
+    for place, declared in enumerate(rows.kinds):
+        whole, real, texts, blob = (found[f"s{place}_{kind}"] for kind in kinds)
         if blob:
-            raise _unsupported(name, "blob")
-        boolean = table[f"x{place}"].type().is_boolean() and whole and not real and not text
-        if text or boolean or not (whole or real):
-            stored.append("text")
+            raise _unsupported(names[place], "blob")
+        flag = declared.this.name == "BOOLEAN" and whole and not real and not texts
+        if flag:
+            stored.append(declared)
+        elif texts or not (whole or real):
+            stored.append("mixed")
         else:
-            stored.append("float" if real else "integer")
+            stored.append(exp.DataType.build("double" if real else "bigint"))
     return stored
 
 
-def _field(
-    session: Session, name: str, column: Any, stored: Class | None, missing: Collection[str]
-) -> Field:
-    if stored == "text" and not column.type().is_boolean():
-        column = column.cast("string")
-    elif stored in ("integer", "float"):
-        column = column.cast("int64" if stored == "integer" else "float64")
-    kind = column.type()
-    for is_one, field in _KINDS.items():
-        if getattr(kind, is_one)():
-            return field(session.engine, name, column, missing)
-    raise _unsupported(name, str(kind))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A column as a database describes it."""
+
+    name: str
+    value: Any
+    kind: Any
+    missing: Gaps
+
+    @property
+    def scale(self) -> int | None:
+        """How many decimals a type has; none where it has any number."""
+        parts = self.kind.expressions
+        return int(parts[1].name) if len(parts) > 1 else None if not parts else 0
 
 
-def _text(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    if column.type().is_boolean():
-        text = ibis.cases((column, "true"), (~column, "false"))
-    elif column.type().is_string():  # joined to an empty text, it loses its collation, if any,
-        text = column + ""  # which may merge texts
+def _field(engine: Engine, asked: Asked) -> Field:
+    if asked.kind == "mixed":
+        return _text(engine, asked)
+    for kinds, field in _KINDS:
+        if not isinstance(asked.kind, str) and asked.kind.this.name in kinds:
+            return field(engine, asked)
+    kind = asked.kind if isinstance(asked.kind, str) else asked.kind.sql(engine.dialect)
+    raise _unsupported(asked.name, kind.lower())
+
+
+def _text(engine: Engine, asked: Asked) -> Field:
+    value = asked.value
+    if asked.kind != "mixed" and asked.kind.this.name == "BOOLEAN":
+        words = cases(
+            (engine.holds(value), text("true")), (negated(engine.holds(value)), text("false"))
+        )
+    elif asked.kind == "mixed" or asked.kind.this.name in _TEXTS:
+        words = engine.plain(cast(value, "text") if asked.kind == "mixed" else value)
     else:
-        text = column.cast("string")
-    return Field(name, "text", text, column.isnull(), text=text)
+        words = cast(value, "text")
+    return Field(asked.name, "text", words, is_null(value), text=words)
 
 
-def _integer(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    values = [int(each) for each in missing if _is_text_of(each, int)]
-    gap = _either(column.isnull(), column, values)
-    return Field(name, "integer", column, gap, text=column.cast("string"))
+def _integer(engine: Engine, asked: Asked) -> Field:
+    values = [number(int(each)) for each in asked.missing if _is_text_of(each, int)]
+    gap = _either(is_null(asked.value), asked.value, values)
+    value = cast(asked.value, "bigint")
+    return Field(asked.name, "integer", value, gap, text=cast(asked.value, "text"))
 
 
-def _decimal(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    texts = [each for each in missing if PLAIN.fullmatch(each)]
+def _decimal(engine: Engine, asked: Asked) -> Field:
+    texts = [each for each in asked.missing if PLAIN.fullmatch(each)]
     texts += ["NaN"] if "decimal" in engine.not_numbers else []
-    text = column.cast("string")
-    gap, sound = _either(column.isnull(), text, texts), None
-    if column.type().is_integer():
-        column = column.cast("decimal(20, 0)")
-    if column.type().scale is None:  # of any size: one of fixed size is needed to round in
-        inside = column.between(-LIMIT, LIMIT)
-        fixed = ibis.cases((inside, column)).cast("decimal(100, 50)")
-        column, sound = fixed, inside & (fixed == column)
-    places = min(column.type().scale, PLACES)
-    return Field(name, "decimal", column, gap, sound, text, places=places)
+    value, sound, words = asked.value, None, cast(asked.value, "text")
+    gap = _either(is_null(value), words, [text(each) for each in sorted(texts)])
+    whole = asked.kind.this.name in _HUGE
+    scale = 0 if whole else asked.scale
+    if whole:
+        value = cast(value, "decimal(38, 0)")
+    if scale is None:  # of any size: one of fixed size is needed to round in
+        inside = between(value, -LIMIT, LIMIT)
+        fixed = cast(cases((inside, value)), "decimal(100, 50)")
+        value, sound, scale = fixed, exp.paren(inside.and_(equal(fixed, value))), PLACES
+    return Field(asked.name, "decimal", value, gap, sound, words, places=min(scale, PLACES))
 
 
-def _float(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    null = column.isnull()
+def _float(engine: Engine, asked: Asked) -> Field:
+    null = is_null(asked.value)
     if "float" in engine.not_numbers:
-        null = null | column.isnan()
-    values = [float(each) for each in missing if _is_text_of(each, _float_text)]
-    single = not column.type().is_float64()
-    return Field(name, "float", column, _either(null, column, values), single=single)
+        null = exp.paren(null.or_(engine.is_nan(asked.value)))
+    values = [float(each) for each in asked.missing if _is_text_of(each, _float_text)]
+    gap = _either(null, asked.value, [double(each) for each in sorted(values)])
+    return Field(asked.name, "float", asked.value, gap, single=asked.kind.this.name == "FLOAT")
 
 
-def _date(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    text = column.cast("string")
-    gap = _either(column.isnull(), text, [each for each in missing if DAY.fullmatch(each)])
-    sound = (column >= ibis.literal(date.min)) & (column <= ibis.literal(date.max))
-    micros = engine.micros(ibis.cases((sound, column)).cast("timestamp"))
-    return Field(name, "date", micros, gap, sound, text)
+def _date(engine: Engine, asked: Asked) -> Field:
+    value, words = asked.value, cast(asked.value, "text")
+    texts = [text(each) for each in asked.missing if DAY.fullmatch(each)]
+    gap = _either(is_null(value), words, texts)
+    sound = _years(engine, value, "date")
+    known = value if sound is None else cases((sound, value))
+    return Field(asked.name, "date", engine.micros(cast(known, "timestamp")), gap, sound, words)
 
 
-def _moment(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    nanos = column.type().scale == 9
-    plain = column.cast("timestamp(6)" if nanos else "timestamp")
-    sound = (plain >= ibis.literal(datetime.min)) & (plain <= ibis.literal(datetime.max))
-    micros = engine.micros(ibis.cases((sound, plain)))
+def _moment(engine: Engine, asked: Asked) -> Field:
+    nanos = asked.kind.this.name == "TIMESTAMP_NS"
+    plain = cast(asked.value, "timestamp")
+    sound = _years(engine, plain, "timestamp")
+    micros = engine.micros(plain if sound is None else cases((sound, plain)))
     if nanos:
-        sound = sound & (column == plain.cast("timestamp(9)"))
-    moments = [ticks(each) for each in missing if _is_text_of(each, _moment_text)]
-    return Field(name, "time", micros, _either(column.isnull(), micros, moments), sound)
+        again = equal(asked.value, exp.cast(plain, asked.kind.copy()))
+        sound = again if sound is None else exp.paren(sound.and_(again))
+    moments = [number(ticks(each)) for each in asked.missing if _is_text_of(each, _moment_text)]
+    return Field(asked.name, "time", micros, _either(is_null(asked.value), micros, moments), sound)
 
 
-def _clock(engine: Engine, name: str, column: Any, missing: Collection[str]) -> Field:
-    seconds = (column.hour().cast("int64") * 60 + column.minute()) * 60 + column.second()
-    micros = seconds * 10**6 + column.microsecond()
-    times = [clock(each) for each in missing if CLOCK.fullmatch(each)]
-    return Field(name, "clock", micros, _either(column.isnull(), micros, times))
+def _years(engine: Engine, value: Any, kind: str) -> Any:
+    """Tell whether a day or a time lies in the years that have four digits."""
+    if not engine.any_year:
+        return None
+    ends = (date.min, date.max) if kind == "date" else (datetime.min, datetime.max)
+    low, high = (cast(text(each.isoformat().replace("T", " ")), kind) for each in ends)
+    return exp.paren((value >= low).and_(value <= high))
 
 
-_KINDS: Final = {
-    "is_boolean": _text,
-    "is_string": _text,
-    "is_uuid": _text,
-    "is_null": _text,
-    "is_uint64": _decimal,  # of which half is too large for a whole number of eight bytes
-    "is_integer": _integer,
-    "is_decimal": _decimal,
-    "is_floating": _float,
-    "is_date": _date,
-    "is_timestamp": _moment,
-    "is_time": _clock,
-}
-"""What makes a field of a column of each type, by the question that Ibis answers about it."""
+def _clock(engine: Engine, asked: Asked) -> Field:
+    micros = engine.clock(asked.value)
+    times = [number(clock(each)) for each in asked.missing if CLOCK.fullmatch(each)]
+    return Field(asked.name, "clock", micros, _either(is_null(asked.value), micros, times))
+
+
+_TEXTS: Final = frozenset({
+    "CHAR", "NCHAR", "VARCHAR", "NVARCHAR", "BPCHAR", "TEXT", "NAME", "TINYTEXT", "MEDIUMTEXT",
+    "LONGTEXT",
+})  # fmt: skip
+_HUGE: Final = frozenset({"UBIGINT", "INT128", "UINT128"})
+"""Whole numbers that may be too large for eight bytes."""
+_KINDS: Final = (
+    (_TEXTS | {"BOOLEAN", "ENUM", "ENUM8", "ENUM16", "UUID", "NULL"}, _text),
+    (_HUGE | {"DECIMAL", "BIGDECIMAL", "DECIMAL32", "DECIMAL64", "DECIMAL128"}, _decimal),
+    (
+        {"TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "UTINYINT", "USMALLINT",
+         "UMEDIUMINT", "UINT", "YEAR"},
+        _integer,
+    ),
+    ({"FLOAT", "DOUBLE"}, _float),
+    ({"DATE", "DATE32"}, _date),
+    (
+        {"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "TIMESTAMP_S", "TIMESTAMP_MS",
+         "TIMESTAMP_NS", "DATETIME", "DATETIME2", "DATETIME64"},
+        _moment,
+    ),
+    ({"TIME"}, _clock),
+)  # fmt: skip
+"""What makes a field of a column of each type, by sqlglot's names of types."""
 
 
 def _unsupported(name: str, kind: str) -> DataError:
@@ -174,8 +229,8 @@ def _unsupported(name: str, kind: str) -> DataError:
     )
 
 
-def _either(gap: Any, column: Any, values: Sequence[Any]) -> Any:
-    return gap | column.isin(sorted(values)) if values else gap
+def _either(gap: Any, value: Any, values: Sequence[Any]) -> Any:
+    return exp.paren(gap.or_(value.isin(*values))) if values else gap
 
 
 def _is_text_of(text: str, write: Any) -> bool:
@@ -195,9 +250,13 @@ def _moment_text(text: str) -> str:
     return datetime.fromisoformat(text).isoformat()
 
 
-def counts_of(session: Session, table: Any, tests: dict[str, Any]) -> dict[str, int]:
-    """Count, in one statement, all records and those that pass each test."""
-    counted = {"records": table.count()}
-    counted |= {key: ibis.cases((each, 1), else_=0).sum() for key, each in tests.items()}
-    row = session.rows(table.aggregate(**counted))[0]
+def counts_of(session: Session, rows: Rows, tests: dict[str, Any]) -> dict[str, int]:
+    """Count, in one statement, all records and those that pass each test.
+
+    Where a row stands for several records, its column n says for how many.
+    """
+    each = column("n") if "n" in rows.columns else number(1)
+    counted = {"records": records_of(rows)}
+    counted |= {key: passing(test, each) for key, test in tests.items()}
+    row = session.rows(rows.select(counted))[0]
     return {key: int(value or 0) for key, value in zip(counted, row, strict=True)}

@@ -1,7 +1,7 @@
 """A connection to a database, and what this project keeps in it.
 
-A session compiles Ibis expressions, counts the statements it sends, names its temporary tables
-and takes them away when it is closed.
+A session writes statements and counts those it sends, names its temporary tables and takes them
+away when it is closed.
 """
 
 from __future__ import annotations
@@ -9,79 +9,93 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
-from thinveil.curator.database.engines import BY_BACKEND, ENGINES
-from thinveil.curator.database.engines.protocol import Arrays, ibis, type_of
-from thinveil.errors import DataError, MissingExtra, TargetError, ThinveilError, UsageError
+from thinveil.curator.database.engines.protocol import Arrays, Engine
+from thinveil.curator.database.words import Rows, exp, raw
+from thinveil.errors import DataError, MissingExtra, TargetError, ThinveilError
 from thinveil.language.queries import Codes
+
+_FEW: Final = 64  # texts: more are joined, as a list that each statement carries; a round figure
 
 
 class Session:
-    """A connection, as Ibis knows it, with what this project keeps in it.
+    """A database that was entered, with what this project keeps in it.
 
-    A connection that is owned is closed with the session.
+    A connection that is owned is closed with the session. One that stores nothing makes no
+    temporary tables: what would be kept is selected anew by each statement, and what would be sent
+    is written into it.
     """
 
-    def __init__(self, backend: Any, *, owned: bool = False) -> None:
-        if backend.name not in BY_BACKEND:
-            *most, last = (each.name for each in ENGINES)
-            raise UsageError(
-                f"tables of Ibis' {backend.name} backend cannot be audited: use "
-                f"{', '.join(most)} or {last}"
-            )
-        self.engine = BY_BACKEND[backend.name](backend, owned=owned)
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.statements = 0
-        self._backend = backend
+        self.stores = True
+        self.agrees = True
         self._token = f"thinveil_{secrets.token_hex(5)}"
         self._names: dict[str, None] = {}
         self._made = 0
-        self._before = {
-            name: self.engine.change(name, value) for name, value in self.engine.settings.items()
-        }
+        self._before = {name: engine.change(name, value) for name, value in engine.settings.items()}
 
-    def sql(self, *expressions: Any) -> str:
-        """Write expressions in the database's own words, the rows of all of them together."""
-        compiled = (str(self._backend.compile(each)) for each in expressions)
-        return " UNION ALL ".join(map(self.engine.words, compiled))
+    def sql(self, *parts: Rows) -> str:
+        """Write a statement in the database's own words, the rows of all parts together."""
+        return " UNION ALL ".join(self.engine.words(each.query) for each in parts)
 
-    def rows(self, expression: Any) -> list[tuple[Any, ...]]:
-        """Return the few rows of an expression."""
+    def rows(self, *parts: Rows) -> list[tuple[Any, ...]]:
+        """Return the few rows of all parts."""
         self.statements += 1
-        return self.engine.rows(self.sql(expression))
+        return self.engine.rows(self.sql(*parts))
 
     def codes(self, statement: str, width: int) -> Codes:
         """Return rows of whole numbers that a statement selects."""
         self.statements += 1
         return self.engine.codes(statement, width)
 
-    def put(self, columns: Arrays, instead: Any = None) -> Any:
-        """Send a small table, as a new one or instead of an earlier one of the same columns."""
-        name = self._name() if instead is None else instead.get_name()
-        self.engine.upload(name, columns, again=instead is not None)
-        self._names[name] = None
-        kinds = {"BIGINT": "int64", "DOUBLE": "float64", "TEXT": "string"}
-        return ibis.table({key: kinds[type_of(each)] for key, each in columns.items()}, name=name)
+    def store_nothing(self) -> None:
+        """Make no temporary tables from now on; where possible, see one state of the data."""
+        self.stores = False
+        for name in list(self._names):
+            with suppress(Exception):
+                self.engine.drop(name)
+        self._names.clear()
+        self.agrees = self.engine.begin()
 
-    def keep(self, *expressions: Any, index: Sequence[str] = ()) -> Any:
-        """Store the rows of all expressions in one temporary table and return that."""
+    @property
+    def few(self) -> int:
+        """Up to so many texts with codes are listed in a statement."""
+        return self.engine.few if self.stores else max(self.engine.few, _FEW)
+
+    def own(self, name: str) -> str:
+        """Return a name that nobody else's table has."""
+        return f"{self._token}_{name}"
+
+    def put(self, columns: Arrays, instead: Rows | None = None) -> Rows:
+        """Send a small table, as a new one or instead of an earlier one of the same columns."""
+        if not self.stores:
+            return Rows(raw(self.engine.inline(columns)), tuple(columns))
+        name = self._name() if instead is None else instead.name
+        self.engine.upload(name, columns, again=instead is not None)
+        return self._kept(name, tuple(columns))
+
+    def keep(self, *parts: Rows, index: Sequence[str] = ()) -> Rows:
+        """Store the rows of all parts in one temporary table and return that."""
+        if not self.stores:
+            (whole,) = parts
+            return whole
         name = self._name()
         self.statements += 1
-        self.engine.keep(name, expressions[0].columns, self.sql(*expressions), index)
+        self.engine.keep(name, parts[0].columns, self.sql(*parts), index)
+        return self._kept(name, parts[0].columns)
+
+    def _kept(self, name: str, columns: tuple[str, ...]) -> Rows:
         self._names[name] = None
-        return ibis.table(expressions[0].schema(), name=name)
+        return Rows(exp.to_table(name), columns, name=name)
 
-    def drop(self, table: Any) -> None:
+    def drop(self, table: Rows) -> None:
         """Take a temporary table away."""
-        name = table.get_name()
-        self.engine.drop(name)
-        self._names.pop(name, None)
-
-    def ready(self, expression: Any) -> None:
-        """Let Ibis send what an expression holds in this process."""
-        hooks = getattr(self._backend, "_run_pre_execute_hooks", None)
-        if hooks is not None:
-            hooks(expression)
+        if table.name:
+            self.engine.drop(table.name)
+            self._names.pop(table.name, None)
 
     def close(self) -> None:
         """Take away all that was kept, and leave the database if it was opened here."""
@@ -89,6 +103,9 @@ class Session:
             with suppress(Exception):  # a server that is gone has dropped them itself
                 self.engine.drop(name)
         self._names.clear()
+        if not self.stores:
+            with suppress(Exception):
+                self.engine.end()
         for name, value in self._before.items():
             with suppress(Exception):
                 self.engine.change(name, value)
@@ -109,6 +126,10 @@ class Session:
         return f"{self._token}_{self._made}"
 
 
+_FORBIDDEN: Final = ((1044,), (1142,), (1143,))
+"""The numbers that MariaDB gives to missing rights: on a database, a table, a column."""
+
+
 class Refused(DataError):
     """A database refused a statement; its own words may quote values and are left out."""
 
@@ -124,11 +145,8 @@ def opening(where: str) -> Iterator[None]:
         raise MissingExtra("A table in a database", "databases") from None
     except Exception as error:
         reason = f"the database refused a statement ({_named(error)}): {_advice(error)}"
-        if getattr(error, "sqlstate", None) == "42501":
-            reason = (
-                "no permission: the user must be allowed to read the table and to create temporary "
-                "tables (GRANT TEMPORARY ON DATABASE ...)"
-            )
+        if getattr(error, "sqlstate", None) == "42501" or error.args[:1] in _FORBIDDEN:
+            reason = "no permission: the user must be allowed to read the table (GRANT SELECT ...)"
         raise Refused(f"{where}: {reason}") from None
 
 
@@ -146,9 +164,13 @@ def counting(where: str) -> Iterator[None]:
         ) from None
 
 
+_OF_FILES: Final = ("duckdb", "_duckdb", "sqlite3", "chdb", "builtins")
+"""Where the errors of databases in files come from; DataFusion has none of its own."""
+
+
 def _advice(error: Exception) -> str:
     """Say what to look at: a server has a log, a file has none."""
-    if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "sqlite3"):
+    if type(error).__module__.partition(".")[0] in _OF_FILES:
         return (
             "see that the file is whole, that nobody else is writing to it, and that there is "
             "room for temporary files"

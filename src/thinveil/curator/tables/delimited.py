@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from thinveil.curator.tables.coding import Column
 from thinveil.curator.tables.kinds.limits import DIFFERENT, LONGEST, Room, check_width
 from thinveil.curator.tables.kinds.registry import begun_as
 from thinveil.curator.tables.reading import Raw, Reading, leaving_out
+from thinveil.curator.tables.text.columns import read_by_column
 from thinveil.curator.tables.text.layouts import Layout, layout_of
 from thinveil.curator.tables.text.naming import is_unnamed, named, needless
 from thinveil.curator.tables.text.unpacking import unpacked
@@ -42,8 +44,9 @@ def read_delimited(path: Path, reading: Reading) -> Raw:
                 )
             tried = _encodings(reading) or content.encodings()
             encoding, again = tried[number], content.again and number + 1 < len(tried)
+            quick = partial(read_by_column, path, encoding) if content.again else None
             try:
-                raw = read_text(content.text(encoding), path, reading, content.room)
+                raw = read_text(content.text(encoding), path, reading, content.room, quick)
             except UnicodeError:
                 if not again:
                     raise _encoded_otherwise(path, encoding) from None
@@ -167,13 +170,27 @@ def _layout(sample: list[str], path: Path, reading: Reading) -> Layout:
     return layout
 
 
-def read_text(file: Iterator[str], path: Path, reading: Reading, room: Room | None = None) -> Raw:
+def read_text(
+    file: Iterator[str],
+    path: Path,
+    reading: Reading,
+    room: Room | None = None,
+    quick: Callable[[Layout, Sequence[str]], Sequence[Column] | None] | None = None,
+) -> Raw:
     """Read the lines of a text, all columns of it; a spreadsheet is read as such lines, too.
 
-    `room` is what it may still unpack to; without end where it is not compressed.
+    Args:
+        file: The lines.
+        path: What it is called.
+        reading: What is known.
+        room: What it may still unpack to; without end where it is not compressed.
+        quick: A quicker way to the columns, given the layout and the lines above the rows, which
+            returns None where it does not lead there.
     """
     sample = _sample(file)
     layout = _layout(sample, path, reading)
+    if quick and (found := quick(layout, sample[: layout.first - 1])):
+        return _named(found, layout, reading)
     rows = Rows(chain(sample[layout.first - 1 :], file), layout, path)
     columns = _read(rows, len(layout.names), path, room)
     raw = _named(columns, layout, reading)

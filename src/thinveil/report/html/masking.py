@@ -33,13 +33,14 @@ _AS_THEY_ARE: Final = (
     "mechanism", "k", "offset", "post", "noise", "delta", "universe", "min-epsilon",
     "max-queries", "epsilons", "epsilon-per-query", "epsilon", "split", "answers", "cap",
     "strategy", "effort", "windows", "attack", "column", "columns", "precision", "order", "seed",
-    "error", "most-repeats", "test", "repeats", "trials", "confidence", "engine", "patience",
-    "table", "most-each", "channel", "checks", "canaries", "canary-values", "only", "drop",
-    "header", "dates", "encoding",
+    "error", "most-repeats", "test", "repeats", "trials", "confidence", "engine", "spark",
+    "patience", "table", "most-each", "channel", "checks", "canaries", "canary-values", "only",
+    "drop", "header", "dates", "encoding",
 )  # fmt: skip
 """Options whose values say how was asked, and nothing about anybody."""
 _FLAGS: Final = (
     "cache", "boxes-only", "present", "force", "show-records", "comparison", "no-comparison",
+    "no-temporary-tables",
 )  # fmt: skip
 _FILES: Final = (
     "schema", "json", "output", "transcript", "resume", "truth", "report", "source",

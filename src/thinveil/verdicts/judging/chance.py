@@ -31,6 +31,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.language.numbers.different import Different
 from thinveil.language.queries import Codes, Floats
 
 _SERIES: Final = 8.0
@@ -48,9 +49,8 @@ def expected_overlap(actual: Codes, other: Codes, distinct: bool) -> float:
     >>> expected_overlap(table, table, distinct=False)
     1.0
     """
-    rows, often = np.unique(actual, axis=0, return_counts=True)
-    if distinct:
-        often = np.ones_like(often)
+    there = Different.of(actual)
+    rows, often = there.rows, np.ones_like(there.often) if distinct else there.often
     known = np.column_stack(
         [held(column, values) for column, values in zip(other.T, rows.T, strict=True)]
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.language.numbers.different import placed
 from thinveil.language.queries import Codes
 
 MANY: Final = 64
@@ -26,8 +27,7 @@ _BLOCK: Final = 4_000_000  # counts of pairs at a time: 32 MB
 
 def numbered(values: Codes) -> Codes:
     """Number values from 0 on, in their order."""
-    _, place = np.unique(values, return_inverse=True)
-    return place
+    return placed(values)[1]
 
 
 def stepped(ids: Codes, most: int) -> Codes:

@@ -20,6 +20,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from thinveil.language.numbers.different import Different
 from thinveil.language.queries import Codes, Flags, Floats
 from thinveil.verdicts.judging.nearest import MANY, nearest, numbered, stepped, tree
 from thinveil.verdicts.phrases import many, percent
@@ -330,13 +331,10 @@ class SinglingOut:
 
 def singled_out(said: Codes, actual: Codes) -> SinglingOut:
     """Return how many different records that were rebuilt single somebody out."""
-    rows, first, often = np.unique(actual, axis=0, return_index=True, return_counts=True)
-    stated = np.unique(said, axis=0)
-    _, place, met = np.unique(
-        np.concatenate([rows, stated]), axis=0, return_inverse=True, return_counts=True
-    )
-    alone = (met[place.reshape(-1)[: len(rows)]] == 2) & (often == 1)
-    return lone(actual, first[alone], len(stated))
+    there, stated = Different.of(actual), Different.of(said).rows
+    both = Different.of(np.concatenate([there.rows, stated]))
+    alone = (both.often[both.place[: len(there.rows)]] == 2) & (there.often == 1)
+    return lone(actual, there.first[alone], len(stated))
 
 
 def lone(actual: Codes, rows: Codes, said: int, people: bool = False) -> SinglingOut:

@@ -8,6 +8,7 @@ import numpy as np
 
 from thinveil.attacker.findings import TableFound
 from thinveil.curator.tables.dataset import Dataset
+from thinveil.language.numbers.different import Different, placed
 from thinveil.language.queries import Codes
 from thinveil.language.schema import MISSING, Schema
 from thinveil.verdicts.judging.chance import expected_overlap
@@ -86,7 +87,7 @@ Counted = tuple[Codes, Codes]
 
 def counted(rows: Codes, distinct: bool) -> Counted:
     """Return rows and how often each counts: different ones once, or all of them."""
-    rows = np.unique(rows, axis=0) if distinct else rows
+    rows = Different.of(rows).rows if distinct else rows
     return rows, np.ones(len(rows), np.int64)
 
 
@@ -111,7 +112,7 @@ def most_common(values: Codes, counts: Codes | None = None) -> int:
     >>> most_common(np.array([3, 1, 3, 1, 2]))
     1
     """
-    kinds, place = np.unique(values, return_inverse=True)
+    kinds, place = placed(values)
     return int(kinds[np.argmax(np.bincount(place, weights=counts))])
 
 
@@ -125,13 +126,8 @@ def coarse(codes: Codes, widths: tuple[int, ...]) -> Codes:
 
 def overlap(left: Codes, left_counts: Codes, right: Codes, right_counts: Codes) -> int:
     """Return the size of the intersection of two multisets of rows."""
-    ids = np.zeros(len(left) + len(right), np.int64)
-    for place in range(left.shape[1]):
-        values, code = np.unique(
-            np.concatenate([left[:, place], right[:, place]]), return_inverse=True
-        )
-        _, ids = np.unique(ids * len(values) + code, return_inverse=True)
-    size = int(ids.max(initial=-1)) + 1
+    both = Different.of(np.concatenate([left, right]))
+    ids, size = both.place, len(both.rows)
     a = np.bincount(ids[: len(left)], weights=left_counts, minlength=size)
     b = np.bincount(ids[len(left) :], weights=right_counts, minlength=size)
     return int(np.minimum(a, b).sum())

@@ -16,6 +16,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.language.claims import Bootstrap, Claim, Global, KLocal, Smooth
 from thinveil.language.contracts import Law, Post
 from thinveil.language.laws.cauchy import CAUCHY, Cauchy
+from thinveil.language.numbers.different import Different
 from thinveil.language.queries import Codes, batch_of
 from thinveil.language.schema import MISSING
 from thinveil.verdicts.judging.scoring import coarse
@@ -282,7 +283,7 @@ def packed_bytes(truth: Dataset, found: TableFound | None = None) -> int:
         widths = dict(zip(found.columns, found.widths, strict=True))
         codes = coarse(codes, tuple(widths[column] for column in range(codes.shape[1])))
     if found is not None and found.distinct:
-        codes = np.unique(codes, axis=0)
+        codes = Different.of(codes).rows
     codes = codes[np.lexsort(codes.T[::-1])]
     raw = b"".join(_stored(codes[:, column]) for column in range(codes.shape[1]))
     # a dictionary as large as the data packs as well as the usual one of 64 MB, and costs less

@@ -16,6 +16,7 @@ from thinveil.attacker.code_length import table_bits
 from thinveil.attacker.findings import TableFound
 from thinveil.attacker.ways import domain_size, log2_choose, log2_factorial
 from thinveil.curator.tables.dataset import Dataset
+from thinveil.language.numbers.different import Different
 from thinveil.language.queries import Codes, Floats
 from thinveil.language.schema import MISSING, Schema
 from thinveil.verdicts.judging.nearest import MANY, parents
@@ -72,7 +73,7 @@ def by_columns(schema: Schema, codes: Codes, widths: tuple[int, ...]) -> Mapping
         ranks.append(rank.astype(np.int64))
         size = domain_size(attribute, widths[column], codes[:, column] * widths[column])
         first += _values_bits(there, size, n)
-    orders = _orders(np.unique(codes, axis=0, return_counts=True)[1])
+    orders = _orders(Different.of(codes).often)
     alone = np.array([_counted_bits(np.bincount(rank)) for rank in ranks])
     told = {"columns": max(0.0, first + float(alone.sum()) - orders)}
     tree = _tree_bits(ranks, alone)

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
+from thinveil.attacker.beliefs.count_parts import LargeBeliefs, is_large
 from thinveil.attacker.engines.posterior.state import (
     COUNTING,
     GUESSING,
@@ -29,6 +30,8 @@ _MANY: Final = {False: 4, True: 8}  # records that make a group large, by hidden
 _WIDE: Final = 4  # and how many values it must have room for
 _TRIES: Final = 100  # how often one search may begin anew before its target is disbelieved
 _DOUBTED: Final = -6.0  # nats at which a proof is given up
+_SPARE: Final = 4096  # windows of a round, in a large table, up to which more answers matter little
+_BOOST: Final = 4  # times as many as usual
 _LIKELY: Final = 0.8  # how likely the value of one record, where a failed check is not lost
 _ODDS: Final = 10.4  # nats by which it must lead all others in the end, in haste
 _HASTY_TRIES: Final = 15  # how often, where what cannot be found may be looked for elsewhere
@@ -52,6 +55,7 @@ class Searches:
         manner = manner or Manner()
         self._facts, self._care = facts, care
         self._prior, self._hasty, self._patience = manner.prior, manner.nats, manner.patience
+        self._singly = manner.singly
         self.epsilon = manner.epsilon if facts.claim.protected else 1.0  # exact at any
         groups = len(sizes)
         self.finds = Finds(sizes, found)
@@ -62,7 +66,9 @@ class Searches:
         )
         self.state.give_up[:] = _DOUBTED
         self._guesses = Guesses(facts, low, top, manner.prior)
-        self._beliefs = CountBeliefs(facts.claim, facts.records)
+        beliefs = LargeBeliefs if is_large(facts) else CountBeliefs
+        self._scans = is_large(facts) and facts.claim.hides_direction
+        self._beliefs = beliefs(facts.claim, facts.records)
         self._proof = Proofs.zeros()
         self._end(np.flatnonzero(sizes == 0))
         self._fresh(np.flatnonzero(sizes > 0))
@@ -88,6 +94,8 @@ class Searches:
         asked = b = np.empty(0, np.int64)
         if len(self._beliefs.owner):
             asked, b = self._beliefs.ask()
+            if self._scans and self.epsilon is not None:  # a few answers more cost less than rounds
+                counting = min(counting * min(max(_SPARE // len(b), 1), _BOOST), most)
         counted = self._beliefs.owner[asked]
         gap = state.nats[proof.owner] - proof.led
         proving = paces.answers(proof, gap, max(2, self._step // 2), most)
@@ -208,7 +216,7 @@ class Searches:
         state.left[known] = 0
         self._end(known)
         many = _MANY[self._facts.claim.hides_direction]
-        halving = (state.left[searches] >= many) & (room >= _WIDE)
+        halving = (state.left[searches] >= many) & (room >= _WIDE) & (not self._singly)
         state.halving[searches] = halving
         if halving.any():
             self._halve(searches[halving], failed)
@@ -236,7 +244,7 @@ class Searches:
             self._beliefs.begin(large, left, True, doubted)
             return
         state.value[large], state.chance[large] = prior.halves(state.group[large], low, top)
-        self._beliefs.begin(large, left, prior=prior.counts(left, state.chance[large]))
+        self._beliefs.begin(large, left, prior=prior, chance=state.chance[large])
 
     def _let_go(self) -> None:
         """Stop searching groups that are lost."""

@@ -36,6 +36,7 @@ class Manner:
     nats: float | None = None
     epsilon: float | None = None  # what answers cost, where that is known
     patience: float = 1.0  # how many answers a guess gets at a time, compared to what is usual
+    singly: bool = False  # whether records are counted value by value, not by halves of the range
 
 
 @dataclass(slots=True, eq=False)

@@ -17,14 +17,16 @@ from thinveil.curator.database.engines.protocol import (
     Arrays,
     Engine,
     arrow_table,
-    ibis_backend,
+    everything,
+    needed,
     opening_file,
 )
+from thinveil.curator.database.words import Rows
 from thinveil.curator.tables.kinds.limits import half_of_memory
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
 
-_NO_EXTENSIONS: Final = {
+_NO_EXTENSIONS: Final[dict[str, Any]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -36,19 +38,31 @@ class DuckDB(Engine):
     """A file, or files that it reads where they are."""
 
     name = "DuckDB"
-    backend = "duckdb"
+    dialect = backend = "duckdb"
     schemes = ("duckdb",)
     settings: ClassVar = {"TimeZone": "UTC", "preserve_insertion_order": "false"}  # saves memory
     here = True
+    groups = True
+    snapshot = "BEGIN TRANSACTION READ ONLY"
+    longest = 2_000_000  # in this process; a round figure
     own = "system.main"
 
-    @staticmethod
-    def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
+    @classmethod
+    def connect(cls, address: str, rest: str, where: str) -> DuckDB:
         """Open a file to read it."""
         with opening_file(rest, where):
             if (log := Path(f"{rest}.wal")).is_symlink():  # its views may read the log
                 raise DataError(f"{where}: {log} is a link: put the log itself in its place")
-            return open_duckdb(rest), True
+            return open_duckdb(rest)
+
+    def tables(self, schema: str | None) -> list[str]:
+        """Return the names of all tables and views."""
+        return [name for (name,) in self.rows("SHOW TABLES")]
+
+    def describe(self, rows: Rows) -> list[tuple[str, Any]]:
+        """Return the names and types of columns."""
+        found = self.rows(f"DESCRIBE {self.words(everything(rows))}")
+        return [(name, self.kind(kind.strip('"'))) for name, kind, *_ in found]
 
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Show DuckDB the arrays where they are."""
@@ -68,10 +82,12 @@ class DuckDB(Engine):
         """Close the connection, and empty the temporary folder."""
         super().close()
         if self._owned:
-            self._backend.emptied()
+            self.emptied()
+
+    emptied: Any = staticmethod(lambda: None)
 
 
-def open_duckdb(path: str = ":memory:", files: Sequence[str] = ()) -> Any:
+def open_duckdb(path: str = ":memory:", files: Sequence[str] = ()) -> DuckDB:
     """Open a database to read it, shut off from all files but some, and from extensions.
 
     Sandbox: a view can name any file that its reader may read, or an address in the network, and
@@ -82,27 +98,29 @@ def open_duckdb(path: str = ":memory:", files: Sequence[str] = ()) -> Any:
         path: The database; none, for files alone.
         files: The files that may be read, by absolute paths.
     """
-    module = ibis_backend("duckdb", "duckdb")
+    needed("DuckDB", "duckdb")
+    import duckdb
+
     folder = tempfile.mkdtemp(prefix="thinveil-")
     try:
-        backend = module.connect(
-            path,
-            read_only=path != ":memory:",
-            memory_limit=memory_limit(),
-            temp_directory=folder,
-            max_temp_directory_size=f"{shutil.disk_usage(folder).free // 2**21}MiB",
+        settings = {
+            "memory_limit": memory_limit(),
+            "temp_directory": folder,
+            "max_temp_directory_size": f"{shutil.disk_usage(folder).free // 2**21}MiB",
             **_NO_EXTENSIONS,
-        )
+        }
+        connection = duckdb.connect(path, read_only=path != ":memory:", config=settings)
         searched = {_searched(each) for each in files if _PATTERN.search(each)}
-        backend.con.execute(f"SET allowed_paths = {_listed(files)}")
-        backend.con.execute(f"SET allowed_directories = {_listed(sorted(searched))}")
-        backend.con.execute("SET enable_external_access = false")  # which cannot be undone
+        connection.execute(f"SET allowed_paths = {listed(files)}")
+        connection.execute(f"SET allowed_directories = {listed(sorted(searched))}")
+        connection.execute("SET enable_external_access = false")  # which cannot be undone
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    engine = DuckDB(connection, owned=True)
     # not asked for later: a macro of the database can answer in the place of DuckDB
-    backend.emptied = weakref.finalize(backend, shutil.rmtree, folder, ignore_errors=True)
-    return backend
+    engine.emptied = weakref.finalize(engine, shutil.rmtree, folder, ignore_errors=True)
+    return engine
 
 
 def literal(path: str) -> str:
@@ -114,7 +132,7 @@ def literal(path: str) -> str:
     return _PATTERN.sub(r"[\g<0>]", path)
 
 
-def _listed(texts: Sequence[str]) -> str:
+def listed(texts: Sequence[str]) -> str:
     """Return texts as a list of SQL."""
     return "[" + ", ".join("'" + each.replace("'", "''") + "'" for each in texts) + "]"
 

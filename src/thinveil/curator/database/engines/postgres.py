@@ -10,12 +10,15 @@ import numpy as np
 from thinveil.curator.database.engines.protocol import (
     Arrays,
     Engine,
-    ibis_backend,
+    everything,
     listed_types,
+    listing,
+    needed,
     plain_rows,
     told,
     type_of,
 )
+from thinveil.curator.database.words import Rows, cast, exp
 from thinveil.language.queries import Codes
 
 _BINARY: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -27,50 +30,79 @@ class PostgreSQL(Engine):
     """A server that is reached over a socket."""
 
     name = "PostgreSQL"
-    backend = "postgres"
+    dialect = backend = "postgres"
     schemes = ("postgres", "postgresql")
     settings: ClassVar = {"TimeZone": "UTC", "DateStyle": "ISO", "jit": "off"}
     not_numbers = frozenset({"float", "decimal"})
     temporary = "pg_temp"
+    round_seconds = 0.02
+    snapshot = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    longest = 2_000_000  # of a gigabyte that it takes; a round figure
 
-    @staticmethod
-    def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
+    @classmethod
+    def connect(cls, address: str, rest: str, where: str) -> PostgreSQL:
         """Connect as psql would: sockets, services and options of the address work."""
-        module = ibis_backend("postgres", "psycopg", "postgres")
+        needed("PostgreSQL", "psycopg", "postgres")
         advice = "check host, port, user, password and the database's name, and that the server is"
         with told(f"{where}: no connection", f"{advice} running"):
             import psycopg
 
-            return module.from_connection(psycopg.connect(f"postgresql://{rest}")), True
+            return cls(psycopg.connect(f"postgresql://{rest}"), owned=True)
 
-    def table(self, name: str | None, where: str) -> Any:
-        """Split schema.table, unless there is a table whose name has the dot in it.
+    def table(self, name: str | None, where: str) -> Rows:
+        """Return a table of the usual schema, or of another: schema.table.
 
         From then on operators and functions are the server's own (CVE-2018-1058): others who may
         create some in a schema of the search path would have them run in our user's name.
         """
-        schema, dot, inside = (name or "").partition(".")
-        usual = self._backend.current_database
-        if not dot or name in self.tables(usual):
-            found = self.found(name, usual, where)
-        else:
-            found = self.found(inside, schema, where)
-        self.run("SET search_path = pg_catalog")
-        return found
+        with listing(where):
+            ((usual,),) = self.rows("SELECT pg_catalog.current_schema()")
+            self.run("SET search_path = pg_catalog")
+        return self.inside(name, usual, where)
 
     def tables(self, schema: str | None) -> list[str]:
-        """Return the names of all tables of a schema, by operators of the server's own."""
-        with self._connection.transaction():
-            self._connection.execute("SET LOCAL search_path = pg_catalog")
-            return super().tables(schema)
+        """Return the names of all tables and views of a schema."""
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            found = cursor.execute(
+                "SELECT c.relname::text FROM pg_catalog.pg_class AS c "
+                "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
+                "WHERE n.nspname = %s AND c.relkind IN ('r', 'v', 'm', 'f', 'p')",
+                [schema],
+            )
+            return [name for (name,) in found]
+
+    def describe(self, rows: Rows) -> list[tuple[str, Any]]:
+        """Return the names and types of columns; a type that lists its texts is one of texts."""
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute(f"{self.words(everything(rows))} LIMIT 0")
+            described = list(cursor.description)
+            asked = "SELECT oid, typname::text, typtype::text FROM pg_type WHERE oid = ANY(%s)"
+            types = {
+                oid: "enum" if kind == "e" else name
+                for oid, name, kind in cursor.execute(
+                    asked, [[each.type_code for each in described]]
+                )
+            }
+        found = []
+        for each in described:
+            words = types.get(each.type_code, "unknown")
+            if words == "numeric" and each.scale is not None:
+                words = f"numeric({each.precision}, {each.scale})"
+            found.append((each.name, words if words.startswith("_") else self.kind(words)))
+        return found
+
+    def is_nan(self, value: Any) -> Any:
+        """Compare with the one that is equal to itself here."""
+        return exp.paren(value.eq(cast(exp.Literal.string("NaN"), "double")))
 
     def micros(self, moment: Any) -> Any:
-        """Go by the database's own type, which is exact; Ibis takes it for whole seconds."""
-        return (moment.epoch_seconds() * 10**6).cast("decimal(38, 0)").cast("int64")
+        """Go by the database's own type, which is exact."""
+        seconds = exp.Extract(this=exp.Var(this="epoch"), expression=moment)
+        return cast(cast(exp.paren(seconds * 10**6), "decimal(38, 0)"), "bigint")
 
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Copy all rows into a temporary table."""
-        made = f"CREATE TEMPORARY TABLE {name} ({listed_types(columns)})"
+        made = f"CREATE TEMPORARY TABLE {name} ({listed_types(columns, self.dialect)})"
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute(f"TRUNCATE pg_temp.{name}" if again else made)
             if any(type_of(values) == "TEXT" for values in columns.values()):
@@ -107,6 +139,28 @@ class PostgreSQL(Engine):
             found = cursor.execute(statement).fetchall()
         data = b"".join(bytes(pack) for (pack,) in found)
         return np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, width)
+
+    def begin(self) -> bool:
+        """Begin a transaction, unless somebody else has begun one."""
+        from psycopg.pq import TransactionStatus
+
+        free = bool(self._connection.info.transaction_status == TransactionStatus.IDLE)
+        if free:  # psycopg sends BEGIN by itself, unless that is turned off
+            first = "BEGIN" if self._connection.autocommit else "SET TRANSACTION"
+            self._connection.execute(f"{first} {self.snapshot}")
+        self._began = free
+        return free
+
+    def end(self) -> None:
+        """End the transaction that was begun here."""
+        if self._began:
+            self._connection.rollback()
+
+    _began = False
+
+    def no_right(self, error: Exception) -> bool:
+        """Tell by the codes for a missing right, and for a session or server that only reads."""
+        return getattr(error, "sqlstate", None) in ("42501", "25006")
 
     def run(self, *statements: str) -> None:
         """Run statements together, or none of them."""

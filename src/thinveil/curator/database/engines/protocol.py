@@ -1,35 +1,27 @@
-"""What differs between databases: how to get in, how arrays do, how temporary tables are made.
+"""What differs between databases: how to get in, what types there are, how arrays go in and out.
 
-Everything else is written once, as Ibis expressions. A database is one file of this folder, and
-a line of the table in `engines/__init__.py`.
+Everything else is written once, as expressions of sqlglot. A database is one file of this folder,
+and a line of the table in `engines/__init__.py`.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from thinveil.curator.counting.scan import Counter
+from thinveil.curator.database.words import Rows, call, cast, double, exp
 from thinveil.errors import DataError, MissingExtra, ThinveilError, UsageError
 from thinveil.language.queries import Codes, Floats
 from thinveil.passwords import shown
 
 Arrays = Mapping[str, Codes | Floats | Sequence[str]]
 """The columns of a small table to be sent: codes or texts."""
-
-
-class _Lazy:
-    """A library that is imported when it is first asked for something, not before."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module("ibis"), name)
-
-
-ibis: Final[Any] = _Lazy()
 
 
 class Engine(Protocol):
@@ -40,65 +32,135 @@ class Engine(Protocol):
 
     name: ClassVar[str]
     """What people call it."""
-    backend: ClassVar[str]
-    """What Ibis calls it."""
+    dialect: ClassVar[str]
+    """What sqlglot calls its words."""
+    backend: ClassVar[str] = ""
+    """What Ibis calls it, if it knows it."""
     schemes: ClassVar[tuple[str, ...]]
     """How its addresses begin."""
     settings: ClassVar[Mapping[str, str]] = {}
     """What a session must have set, by name."""
     here: ClassVar[bool] = False
     """Whether it is a file that this process reads."""
+    groups: ClassVar[bool] = False
+    """Whether it groups any number of records, on the disk where memory is short."""
     typed: ClassVar[bool] = True
     """Whether a column holds what its type says."""
     not_numbers: ClassVar[frozenset[str]] = frozenset({"float"})
     """The kinds of columns that can hold a NaN."""
+    few: ClassVar[int] = 0
+    """Up to so many texts with codes are listed in a statement; more are sent and joined."""
+    gathered: ClassVar[str] = ""
+    """The aggregate that lists distinct values, where one statement of it is the quicker way."""
+    any_year: ClassVar[bool] = True
+    """Whether dates and times can lie beyond the years 1 to 9999."""
     temporary: ClassVar[str] = "temp"
     """The schema that temporary tables are in."""
+    round_seconds: ClassVar[float] = 0.01
+    """About what a round costs besides its questions: a round figure, which few rounds go by."""
+    snapshot: ClassVar[str] = ""
+    """What begins a transaction that only reads and sees one state; empty where nothing does."""
+    longest: ClassVar[int] = 250_000
+    """How long a statement that carries its own rows may be, in characters: a quarter of what
+    Trino, BigQuery and Snowflake take."""
     own: ClassVar[str] = "pg_catalog"
     """The schema of its own functions: by bare names, those of a hostile database may be meant."""
-    _backend: Any
+    say: Callable[[str], None] = staticmethod(lambda _: None)
+    """Is told what takes a while."""
     _connection: Any
     _owned: bool
 
-    def __init__(self, backend: Any, *, owned: bool) -> None:
-        self._backend, self._owned = backend, owned
-        self._connection = getattr(backend, "con", None)
+    def __init__(self, connection: Any, *, owned: bool = False) -> None:
+        self._connection, self._owned = connection, owned
 
-    @staticmethod
-    def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
-        """Open an address; return the connection as Ibis knows it, and whether it is ours.
+    @classmethod
+    def connect(cls, address: str, rest: str, where: str) -> Engine:
+        """Open an address.
 
         `rest` is what stands behind the address's scheme, `where` what messages call it.
         """
         ...
 
-    def table(self, name: str | None, where: str) -> Any:
+    # ---- tables and columns
+
+    def table(self, name: str | None, where: str) -> Rows:
         """Return the table that is meant; the name may be left out where there is only one."""
         return self.found(name, None, where)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of all tables of a schema, or of the usual one."""
-        return sorted(self._backend.list_tables(**({"database": schema} if schema else {})))
+        ...
 
-    def found(self, table: str | None, schema: str | None, where: str) -> Any:
+    def inside(self, name: str | None, usual: str, where: str) -> Rows:
+        """Split schema.table, unless there is a table whose name has the dot in it."""
+        schema, dot, last = (name or "").partition(".")
+        with listing(where):
+            whole = not dot or name in self.tables(usual)
+        return self.found(name, usual, where) if whole else self.found(last, schema, where)
+
+    def found(self, table: str | None, schema: str | None, where: str) -> Rows:
         """Return a table by its name, or the only one that there is."""
         with listing(where):
-            names = self.tables(schema)
+            names = sorted(self.tables(schema))
             if (chosen := meant(names, table)) is not None:
-                return self._backend.table(chosen, **({"database": schema} if schema else {}))
+                return self.described(exp.table_(chosen, db=schema, quoted=True))
         raise no_table(names, table, where)
+
+    def described(self, source: Any) -> Rows:
+        """Return what stands behind FROM, with its columns and their types."""
+        pairs = self.describe(Rows(source, ()))
+        return Rows(source, tuple(name for name, _ in pairs), tuple(kind for _, kind in pairs))
+
+    def describe(self, rows: Rows) -> list[tuple[str, Any]]:
+        """Return the names and types of columns; a type that is not known is a text."""
+        ...
+
+    def kind(self, words: str) -> Any:
+        """Read the name of a type; one that sqlglot does not know stays a text."""
+        try:
+            return exp.DataType.build(words, dialect=self.dialect)
+        except Exception:  # of sqlglot's own kinds, or none of them
+            return words
 
     def check(self, columns: Sequence[str], where: str) -> None:
         """Refuse columns that are not read as they are, for the name they have."""
         return
 
-    def words(self, statement: str) -> str:
-        """Mend what Ibis writes for this database."""
-        return statement
+    # ---- values
+
+    def plain(self, value: Any) -> Any:
+        """Return a text that is compared letter by letter.
+
+        Joined to an empty one, it loses its collation, if any, which may merge texts.
+        """
+        return exp.DPipe(this=value, expression=exp.Literal.string(""), safe=True)
+
+    def holds(self, flag: Any) -> Any:
+        """Return a column of truths as a condition."""
+        return flag
+
+    def is_nan(self, value: Any) -> Any:
+        """Tell whether a float is not a number."""
+        return exp.IsNan(this=value)
 
     def micros(self, moment: Any) -> Any:
-        """Return microseconds since 1970, as an expression."""
-        return builtin("epoch_us", moment)
+        """Return microseconds since 1970."""
+        return call("epoch_us", moment)
+
+    def clock(self, time: Any) -> Any:
+        """Return microseconds since midnight of a time of day."""
+
+        def part(name: str) -> Any:
+            return cast(exp.Extract(this=exp.Var(this=name), expression=time), "bigint")
+
+        seconds = part("hour") * 3600 + part("minute") * 60
+        return exp.paren(seconds * 10**6 + part("microseconds"))
+
+    # ---- statements
+
+    def words(self, query: Any) -> str:
+        """Write a statement."""
+        return str(query.sql(self.dialect))
 
     def change(self, name: str, value: str) -> str:
         """Change a setting and return what it was."""
@@ -118,6 +180,45 @@ class Engine(Protocol):
         """Take a temporary table away."""
         self.run(f"DROP TABLE IF EXISTS {self.temporary}.{name}")
 
+    def inline(self, columns: Arrays) -> str:
+        """Write a small table into a statement: a query in parentheses, to stand behind FROM."""
+        names = ", ".join(map(self.quoted, columns))
+        return f"(SELECT * FROM (VALUES {self.tuples(columns)}) AS v ({names}))"
+
+    def quoted(self, name: str) -> str:
+        """Write a name."""
+        return str(exp.to_identifier(name, quoted=True).sql(self.dialect))
+
+    def tuples(self, columns: Arrays) -> str:
+        """Write rows of values; whole numbers are written alike everywhere, and are most."""
+        return ", ".join(map("({})".format, map(", ".join, self.written(columns))))
+
+    def written(self, columns: Arrays, some: slice = slice(None)) -> list[tuple[str, ...]]:
+        """Write the values of some rows."""
+        return [*zip(*(self._written(each[some]) for each in columns.values()), strict=True)]
+
+    def _written(self, values: Codes | Floats | Sequence[str]) -> list[str]:
+        if isinstance(values, np.ndarray):
+            whole = values.dtype.kind != "f"
+            plain = values.tolist()
+            return [*map(str, plain)] if whole else [self.words(double(each)) for each in plain]
+        return [self.words(exp.Literal.string(each)) for each in values]
+
+    def begin(self) -> bool:
+        """Begin a transaction that only reads; tell whether it sees one state, whoever writes."""
+        if self.snapshot:
+            self.run(self.snapshot)
+        return bool(self.snapshot)
+
+    def end(self) -> None:
+        """End that transaction."""
+        if self.snapshot:
+            self.run("ROLLBACK")
+
+    def no_right(self, error: Exception) -> bool:
+        """Tell whether an error says that we may not make temporary tables, or perhaps says so."""
+        return False
+
     def run(self, *statements: str) -> None:
         """Run statements that select nothing."""
         for each in statements:
@@ -130,6 +231,10 @@ class Engine(Protocol):
     def codes(self, statement: str, width: int) -> Codes:
         """Return whole numbers that a statement selects, a row an array of this width."""
         return np.array(self.rows(statement), np.int64).reshape(-1, width)
+
+    def counter(self, codes: Rows, records: int, where: str) -> Counter | None:
+        """Return what counts a table of codes that was kept, where that is not done by SQL."""
+        return None
 
     def close(self) -> None:
         """Leave the database if it was opened here."""
@@ -158,14 +263,11 @@ def opening_file(path: str, where: str) -> Iterator[None]:
         yield
 
 
-def ibis_backend(name: str, driver: str, extra: str = "databases") -> Any:
-    """Import one of Ibis' backends where it is needed, not before."""
-    if importlib.util.find_spec(driver) is None:
-        raise MissingExtra(f"A table in {name}", extra)
-    try:
-        return getattr(ibis, name)
-    except (ImportError, AttributeError):
-        raise MissingExtra("A table in a database", "databases") from None
+def needed(name: str, driver: str, extra: str = "databases") -> None:
+    """See that what a database is reached by is installed."""
+    for module, named in ((driver, extra), ("sqlglot", "databases")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra(f"A table in {name}", named)
 
 
 def listing(where: str) -> AbstractContextManager[None]:
@@ -191,13 +293,9 @@ def no_table(names: Sequence[str], table: str | None, where: str) -> ThinveilErr
     return DataError(f"{where}: there is no table {shown(table)!r}; {there}")
 
 
-def builtin(name: str, moment: Any) -> Any:
-    """Call a function of the database's own that turns a time into a whole number."""
-
-    def function(at): ...  # type: ignore[no-untyped-def]
-
-    signature = ((ibis.dtype("timestamp"),), "int64")
-    return ibis.udf.scalar.builtin(function, name=name, signature=signature)(moment)
+def everything(rows: Rows) -> Any:
+    """Return the statement that selects all columns, whatever they are called."""
+    return exp.select("*").from_(rows.at("t"))
 
 
 def type_of(values: Codes | Floats | Sequence[str]) -> str:
@@ -207,9 +305,12 @@ def type_of(values: Codes | Floats | Sequence[str]) -> str:
     return "TEXT"
 
 
-def listed_types(columns: Arrays) -> str:
+def listed_types(columns: Arrays, dialect: str) -> str:
     """Return columns with their types, as CREATE TABLE wants them."""
-    return ", ".join(f"{name} {type_of(values)}" for name, values in columns.items())
+    return ", ".join(
+        f"{name} {exp.DataType.build(type_of(values)).sql(dialect)}"
+        for name, values in columns.items()
+    )
 
 
 def plain_rows(columns: Arrays) -> Any:

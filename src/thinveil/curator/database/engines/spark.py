@@ -1,34 +1,45 @@
-"""Spark: a cluster, or threads of this machine; temporary tables are checkpoints with a name."""
+"""Spark: a cluster, threads of this machine, or a server of Spark Connect.
+
+Temporary tables are checkpoints with a name. Rounds are counted by the executors themselves
+(`curator/database/spark`), or by SQL where they must not run Python.
+"""
 
 from __future__ import annotations
 
 import atexit
 import json
+import os
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from thinveil.curator.counting.scan import Counter
 from thinveil.curator.database.engines.protocol import (
     Arrays,
     Engine,
     arrow_table,
-    builtin,
-    ibis_backend,
+    everything,
     listing,
     meant,
+    needed,
     no_table,
     told,
 )
+from thinveil.curator.database.parquet_files import LAKES, lake_of
+from thinveil.curator.database.spark.picking import SparkCounter, Wish, spark_counter
+from thinveil.curator.database.spark.tuning import LOCAL, QUICK
+from thinveil.curator.database.words import Rows, call, exp
 from thinveil.curator.tables.reading import leaving_out
-from thinveil.errors import DataError, UsageError
+from thinveil.errors import DataError, TargetError, ThinveilError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.passwords import shown
 
@@ -37,16 +48,22 @@ _HOST: Final = r"([\w.-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}"
 _CLUSTER: Final = re.compile(f"{_HOST}(,{_HOST})*")
 _PATTERN: Final = re.compile(r"([\\*?\[\]{}])")
 """What means something in a path: Hadoop takes every path for a pattern."""
+_MASTER: Final = re.compile(f"{_LOCAL.pattern}|{_CLUSTER.pattern}")
+_SERVER: Final = re.compile(rf"{_HOST}(/(;[\w.-]+=[^;\s]*)*)?")
+"""Behind sc://: a host, its port, and parameters, as PySpark takes them."""
 _OWN: Final = "thinveil_"
-_CHANGED_BY_IBIS: Final = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
 
 
 class Spark(Engine):
     """A session of Spark; the one that is there already, if there is one."""
 
     name = "Spark"
+    dialect = "spark"
     backend = "pyspark"
-    schemes = ("spark",)
+    schemes = ("spark", "sc")
+    few = 64  # a join costs a job of its own
+    gathered = "collect_set"
+    round_seconds = 0.2  # a statement and its join; executors that count by themselves say less
     settings: ClassVar = {
         "spark.sql.session.timeZone": "UTC",
         # what a session of somebody else may have changed, and statements are written for
@@ -56,49 +73,67 @@ class Spark(Engine):
         "spark.sql.variable.substitute": "false",  # a column may be named ${env:HOME}
     }
 
-    def __init__(self, backend: Any, *, owned: bool) -> None:
-        super().__init__(backend, owned=owned)
-        self._session = backend._session
+    def __init__(self, connection: Any, *, owned: bool = False) -> None:
+        super().__init__(connection, owned=owned)
+        self._session = connection
         self._kept: dict[str, Any] = {}
         self._opened: list[str] = []
+        self._counters: list[SparkCounter] = []
+        self._remote = "connect" in type(connection).__module__.split(".")
+        self.wish = Wish()
 
-    @staticmethod
-    def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
+    @classmethod
+    def connect(cls, address: str, rest: str, where: str) -> Spark:
         """Join the session that is there, or start one; only that is stopped in the end."""
-        if not _LOCAL.fullmatch(rest) and not _CLUSTER.fullmatch(rest):
+        remote = address[:3].lower() == "sc:"
+        if not (_SERVER if remote else _MASTER).fullmatch(rest):
             raise UsageError(
-                f"{where}: this is no address of Spark: give spark://host:port, or "
-                "spark://local[2] for two threads of this machine"
+                f"{where}: this is no address of Spark: give spark://host:port, spark://local[2] "
+                "for two threads of this machine, or sc://host:port for Spark Connect"
             )
-        module = ibis_backend("pyspark", "pyspark", "spark")
+        needed("Spark", "pyspark", "spark")
         advice = "see that Java is installed and that the cluster can be reached"
+        if remote:
+            needed("Spark Connect", "grpc", "spark")
+            advice = "see that the server runs, and that the address has what it asks for"
         with told(f"{where}: no Spark session", advice):
+            if remote:
+                # The common builder would turn this whole process to Spark Connect for good.
+                from pyspark.sql.connect.session import SparkSession as Remote
+
+                session = Remote.builder.remote(f"sc://{rest}").create()
+                _hurry(session)
+                with suppress(Exception):  # Sail takes a plain number only
+                    session.conf.set("spark.sql.session.localRelationSizeLimit", "67108864")
+                session.range(1).count()  # is anybody there?
+                return cls(session, owned=True)
             from pyspark.sql import SparkSession
 
             there = SparkSession.getActiveSession()
             if there is None:
-                return module.connect(_spark_session(SparkSession, rest)), True
-            before = {name: str(there.conf.get(name)) for name in _CHANGED_BY_IBIS}
-            backend = module.connect(there)
-            for name, value in before.items():
-                there.conf.set(name, value)
-            return backend, False
+                return cls(_spark_session(SparkSession, rest), owned=True)
+            return cls(there)
 
-    def table(self, name: str | None, where: str) -> Any:
-        """Return a table of the catalogue, or Parquet files by their path."""
+    def table(self, name: str | None, where: str) -> Rows:
+        """Return a table of the catalogue, or one by its path: Parquet files, Delta, Iceberg."""
+        if name is not None and (lake := _lake(name)) is not None:
+            kind, path = lake
+            advice = f"check the path, and that this Spark has what reads tables of {LAKES[kind]}"
+            with told(f"{where}: {shown(path)!r} cannot be read", advice):
+                return self.named(self._session.read.format(kind).load(path), where)
         if name is not None and ("/" in name or name.lower().endswith((".parquet", ".pq"))):
             literal = _PATTERN.sub(r"\\\1", name) if Path(name).exists() else name
             with told(f"{where}: {shown(name)!r} cannot be read", "check the path"):
-                return self._named(self._session.read.parquet(literal), where)
+                return self.named(self._session.read.parquet(literal), where)
         with listing(where):
-            names = self._tables("SHOW TABLES", temporary=True)
+            names = self.tables(None)
             parts = [meant(names, name)]
             if parts == [None] and name is not None and "." in name:
                 *schema, last = name.split(".")
                 names = self._tables(f"SHOW TABLES IN {_quoted(*schema)}", temporary=False)
                 parts = [*schema, meant(names, last)]
             if None not in parts:
-                return self._named(self._session.table(_quoted(*map(str, parts))), where)
+                return self.named(self._session.table(_quoted(*map(str, parts))), where)
         raise no_table(names, name, where)
 
     def _tables(self, statement: str, *, temporary: bool) -> list[str]:
@@ -115,23 +150,45 @@ class Spark(Engine):
             if not row.isTemporary or (temporary and not row.tableName.startswith(_OWN))
         )
 
-    def _named(self, frame: Any, where: str) -> Any:
+    def named(self, frame: Any, where: str) -> Rows:
         """Give a table a name of ours: Spark would take apart what others have named.
 
         A file may say that a column is of a type that somebody has written in Python, which is
         imported or even unpickled when its schema is read: none is let so far.
         """
-        described = json.loads(frame._jdf.schema().json())
-        for column in described["fields"]:
-            if '"type": "udt"' in json.dumps(column["type"]):
+        name = f"{_OWN}{secrets.token_hex(5)}_table"
+        if self._remote:  # its server says the types in words, and nothing is imported here
+            frame.createOrReplaceTempView(name)
+            rows = self._session.sql(f"DESCRIBE TABLE {name}").collect()
+            pairs = [(row.col_name, self.kind(row.data_type)) for row in rows]
+        else:
+            pairs = self._columns(frame, where)
+            frame.createOrReplaceTempView(name)
+        self._opened.append(name)
+        names, kinds = zip(*pairs, strict=True) if pairs else ((), ())
+        return Rows(exp.to_table(name), names, kinds)
+
+    def _columns(self, frame: Any, where: str) -> list[tuple[str, Any]]:
+        """Return the names and types of the columns of a data frame."""
+        described = json.loads(frame._jdf.schema().json())["fields"]
+        for each in described:
+            if '"type": "udt"' in json.dumps(each["type"]):
                 raise DataError(
-                    f"{where}: column {column['name']!r} has a type that somebody has defined: "
+                    f"{where}: column {each['name']!r} has a type that somebody has defined: "
                     "convert it, or leave it out of the table"
                 )
-        name = f"{_OWN}{secrets.token_hex(5)}_table"
-        frame.createOrReplaceTempView(name)
-        self._opened.append(name)
-        return self._backend.table(name)
+        return [(each["name"], self.kind(_plain_type(each["type"]))) for each in described]
+
+    def tables(self, schema: str | None) -> list[str]:
+        """Return the names of all tables and views that are not ours."""
+        return self._tables("SHOW TABLES", temporary=True)
+
+    def describe(self, rows: Rows) -> list[tuple[str, Any]]:
+        """Return the names and types of columns."""
+        frame = self._session.sql(self.words(everything(rows)))
+        if self._remote:
+            return [(each.name, self.kind(each.dataType.simpleString())) for each in frame.schema]
+        return self._columns(frame, "the table")
 
     def check(self, columns: Sequence[str], where: str) -> None:
         """Refuse variables: Hadoop puts their values into the names that it looks for in a file."""
@@ -143,8 +200,8 @@ class Spark(Engine):
                 )
 
     def micros(self, moment: Any) -> Any:
-        """Return microseconds since 1970, as an expression."""
-        return builtin("unix_micros", moment.cast("timestamp('UTC')"))
+        """Return microseconds since 1970, of a time with a time zone."""
+        return call("unix_micros", call("timestamp", moment))
 
     def change(self, name: str, value: str) -> str:
         """Change a setting and return what it was."""
@@ -158,8 +215,11 @@ class Spark(Engine):
             self._session.createDataFrame(arrow_table(columns)).createOrReplaceTempView(name)
 
     def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
-        """Compute a data frame once and name it."""
-        frame = self._session.sql(statement).localCheckpoint(eager=True)
+        """Have a data frame computed once, when it is first read, and name it.
+
+        Lost parts of it are computed again (by lineage), which a checkpoint would not allow.
+        """
+        frame = self._session.sql(statement).persist()
         frame.createOrReplaceTempView(name)
         self._kept[name] = frame
 
@@ -180,8 +240,32 @@ class Spark(Engine):
             found = self._session.sql(statement).toArrow()
         return np.column_stack([each.to_numpy().astype(np.int64) for each in found.columns])
 
+    def counter(self, codes: Rows, records: int, where: str) -> Counter | None:
+        """Return what counts at the executors; nothing where it has to be done by SQL."""
+        if self.wish.way == "sql":
+            return None
+        try:
+            with _open_sockets():
+                counter = spark_counter(self._kept[codes.name], records, self.wish, self.say)
+        except ThinveilError:
+            raise
+        except Exception as error:
+            why = f"Spark's executors cannot count ({type(error).__name__})"
+            if self.wish.way != "auto":
+                raise TargetError(
+                    f"{where}: {why}: see that they have Python with NumPy and Arrow, or let Spark "
+                    "count by SQL (--spark sql)"
+                ) from None
+            self.say(f"{why}: counting goes by SQL")
+            return None
+        self._counters.append(counter)
+        self.say(f"Spark: {counter.note}")
+        return counter
+
     def close(self) -> None:
         """Forget what was opened, and stop the session if it was started here."""
+        for counter in self._counters:
+            counter.close()
         for name in self._opened:
             self._session.catalog.dropTempView(name)
         if self._owned:
@@ -191,10 +275,37 @@ class Spark(Engine):
 
 @contextmanager
 def _open_sockets() -> Iterator[None]:
-    """Keep quiet about sockets that PySpark leaves for Python to close."""
+    """Keep quiet about sockets that PySpark leaves for Python to close, and new pandas."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
+        warnings.simplefilter("ignore", FutureWarning)
         yield
+
+
+def _hurry(session: Any) -> None:
+    """Have a server that is gone called again for some seconds, not for ten minutes."""
+    with suppress(Exception):  # not part of the public interface
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session.client.set_retry_policies([DefaultPolicy(max_retries=4)])
+
+
+def _plain_type(kind: Any) -> str:
+    """Return the name of a type; of one that is made of others, what it is."""
+    return kind if isinstance(kind, str) else str(kind["type"])
+
+
+def _lake(name: str) -> tuple[str, str] | None:
+    """Return the format and the path of a table of Delta or Iceberg.
+
+    >>> _lake("delta:s3a://bucket/people"), _lake("census.people")
+    (('delta', 's3a://bucket/people'), None)
+    """
+    kind, colon, path = name.partition(":")
+    if colon and kind in LAKES:
+        return kind, path
+    found = lake_of(Path(name)) if "/" in name else None
+    return None if found is None else (found, str(Path(name).absolute()))
 
 
 def _quoted(*names: str) -> str:
@@ -206,9 +317,10 @@ def _spark_session(kind: Any, rest: str) -> Any:
     """Start Spark without its web page; a single machine needs few partitions."""
     local = _LOCAL.fullmatch(rest) is not None
     builder = kind.builder.appName("thinveil").master(rest if local else f"spark://{rest}")
-    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    settings = dict(QUICK)
     if local:
-        settings["spark.sql.shuffle.partitions"] = "4"
+        settings |= LOCAL
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else any python3 that is found
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
         settings["spark.authenticate"] = "true"  # by a secret that Spark draws; others may knock

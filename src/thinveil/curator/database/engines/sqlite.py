@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Final
 from thinveil.curator.database.engines.protocol import (
     Arrays,
     Engine,
-    ibis_backend,
+    everything,
     listed_types,
+    needed,
     opening_file,
     plain_rows,
 )
+from thinveil.curator.database.words import Rows, exp
 
 _LONGEST: Final = 2**26
 """The most bytes of a value, so that no view makes a larger one; a row is as long at most."""
@@ -23,16 +25,18 @@ class SQLite(Engine):
     """A file whose columns hold anything, whatever their type says."""
 
     name = "SQLite"
-    backend = "sqlite"
+    dialect = backend = "sqlite"
     schemes = ("sqlite",)
     here = True
     typed = False
     not_numbers: ClassVar[frozenset[str]] = frozenset()  # it stores NULL instead
+    snapshot = "BEGIN"
+    longest = 2_000_000  # in this process; a round figure
 
-    @staticmethod
-    def connect(address: str, rest: str, where: str) -> tuple[Any, bool]:
+    @classmethod
+    def connect(cls, address: str, rest: str, where: str) -> SQLite:
         """Open a file to read it."""
-        module = ibis_backend("sqlite", "sqlite3")
+        needed("SQLite", "sqlite3")
         with opening_file(rest, where):
             import sqlite3
 
@@ -41,28 +45,37 @@ class SQLite(Engine):
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-            return module.from_connection(connection), True
+            return cls(connection, owned=True)
 
-    def words(self, statement: str) -> str:
-        """Write remainders by the operator: SQLite's function MOD() goes by floats."""
-        import sqlglot
-        from sqlglot import expressions
+    def tables(self, schema: str | None) -> list[str]:
+        """Return the names of all tables and views."""
+        kinds = "type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        return [name for (name,) in self.rows(f"SELECT name FROM main.sqlite_master WHERE {kinds}")]
 
-        if "MOD(" not in statement:
-            return statement
-        tree = sqlglot.parse_one(statement, read="sqlite")
-        for node in reversed(list(tree.find_all(expressions.Mod))):  # inner ones first
-            node.replace(expressions.Paren(this=node.copy()))
-        return tree.sql("sqlite")
+    def describe(self, rows: Rows) -> list[tuple[str, Any]]:
+        """Return columns; of their types only that somebody called them Boolean matters."""
+        cursor = self._connection.execute(f"{self.words(everything(rows))} LIMIT 0")
+        names = [each[0] for each in cursor.description]
+        declared = {}
+        if isinstance(rows.source.this, exp.Identifier):
+            asked = "SELECT name, type FROM pragma_table_info(?)"
+            declared = dict(self._connection.execute(asked, [rows.source.name]).fetchall())
+        flags = {name for name, kind in declared.items() if kind.upper() in ("BOOLEAN", "BOOL")}
+        return [(name, self.kind("BOOLEAN" if name in flags else "TEXT")) for name in names]
 
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Insert all rows by one prepared statement."""
-        made = f"CREATE TEMPORARY TABLE {name} ({listed_types(columns)})"
+        made = f"CREATE TEMPORARY TABLE {name} ({listed_types(columns, self.dialect)})"
         self.run(f"DELETE FROM temp.{name}" if again else made)
         marks = ", ".join("?" * len(columns))
         insert = f"INSERT INTO temp.{name} VALUES ({marks})"
         self._connection.executemany(insert, plain_rows(columns))
         self._connection.commit()
+
+    def inline(self, columns: Arrays) -> str:
+        """Write a small table; its columns have names of SQLite's own at first."""
+        named = (f"column{place + 1} AS {self.quoted(each)}" for place, each in enumerate(columns))
+        return f"(SELECT {', '.join(named)} FROM (VALUES {self.tuples(columns)}))"
 
     def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Create a temporary table and its index."""

@@ -117,6 +117,10 @@ class Bytes:
         text = io.TextIOWrapper(self._stream, encoding, newline="")
         return iter(partial(text.readline, LONGEST + 1), "")
 
+    def block(self, size: int) -> bytes:
+        """Return the next bytes, as many as are wanted or left."""
+        return self._stream.read(size)
+
     def lines(self) -> Iterator[bytes]:
         """Yield the lines as they are; of one that is too long, parts."""
         return iter(partial(self._stream.readline, LONGEST + 1), b"")

@@ -1,0 +1,177 @@
+"""Where rounds are dear, more is asked at once: fewer rounds, hardly more questions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from bench.synthetic import synthetic
+
+import thinveil
+from thinveil.auditing.attempt import DEAR, paced
+from thinveil.auditing.targets import round_seconds
+from thinveil.auditing.transcript import Transcript
+from thinveil.curator.curator import Curator
+from thinveil.curator.database.engines import ENGINES
+from thinveil.curator.tables.dataset import Dataset
+from thinveil.errors import TargetError, UsageError
+from thinveil.language.claims import claim_named
+from thinveil.language.queries import Answers, QueryBatch
+from thinveil.verdicts.verdict import Verdict
+
+SMALL: dict[str, Any] = {"effort": 64, "windows": 32}
+FROZEN = {
+    # mechanism, k, strategy: (queries, rounds) of 300 people, as usual and in few rounds
+    ("idp", 1, "adaptive"): ((12_421, 300), (12_885, 161)),
+    ("idp", 1, "thrifty"): ((9_551, 1_472), (10_009, 780)),
+    ("idp", 3, "adaptive"): ((12_802, 312), (13_279, 172)),
+    ("idp", 3, "thrifty"): ((12_511, 2_029), (12_985, 1_085)),
+    ("unprotected", 1, "adaptive"): ((12_925, 335), (13_450, 184)),
+    ("unprotected", 1, "thrifty"): ((12_686, 2_093), (13_145, 1_094)),
+}
+
+
+def asked(verdict: Verdict) -> tuple[int, int]:
+    assert verdict.score is not None
+    assert verdict.score.exact
+    return verdict.run.meter.queries, verdict.run.meter.rounds
+
+
+@pytest.mark.parametrize(("setting", "expected"), FROZEN.items(), ids=str)
+def test_frozen_counts(setting: tuple[str, int, str], expected: Any) -> None:
+    mechanism, k, strategy = setting
+    more = SMALL if strategy == "thrifty" else {}
+    found = (
+        thinveil.audit(
+            thinveil.people(300),
+            mechanism=mechanism,
+            k=k,
+            strategy=strategy,
+            rounds=rounds,
+            **more,
+        )
+        for rounds in ("usual", "few")
+    )
+    assert tuple(map(asked, found)) == expected
+
+
+@pytest.mark.parametrize("mechanism", ["idp", "unprotected"])
+@pytest.mark.parametrize("table", ["people", "synthetic"])
+def test_few_rounds_cost_at_most_a_twentieth_more(table: str, mechanism: str) -> None:
+    data = thinveil.people() if table == "people" else synthetic(2000)[0]
+    usual, few = (
+        asked(thinveil.audit(data, mechanism=mechanism, rounds=rounds))
+        for rounds in ("usual", "few")
+    )
+    assert few[0] <= 1.05 * usual[0]
+    assert few[1] <= 0.55 * usual[1]
+
+
+@pytest.mark.nightly
+def test_few_rounds_of_the_thrifty() -> None:
+    usual, few = (
+        asked(thinveil.audit(strategy="thrifty", rounds=rounds)) for rounds in ("usual", "few")
+    )
+    assert few[0] <= 1.05 * usual[0]
+    assert few[1] <= 0.6 * usual[1]
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "thrifty"])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("mechanism", "k"), [("idp", 1), ("idp", 4), ("unprotected", 1)])
+def test_any_table_comes_back(strategy: str, seed: int, mechanism: str, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = thinveil.people(40 + 80 * seed, seed=seed)
+    data = data.sample(np.sort(rng.choice(data.records, data.records // 2, replace=False)))
+    more = SMALL if strategy == "thrifty" else {}
+    settings: dict[str, Any] = {"mechanism": mechanism, "k": k, "strategy": strategy, **more}
+    asked(thinveil.audit(data, rounds="few", **settings))
+    columns = thinveil.audit(
+        data, rounds="few", attack="column", columns=("age", "salary"), **settings
+    )
+    assert all(each["exact"] for each in columns.result)
+
+
+def test_limited_answers_are_not_spent_on_haste() -> None:
+    one, other = (
+        thinveil.audit(thinveil.people(200), max_queries=1500, rounds=rounds).run.transcript
+        for rounds in ("usual", "few")
+    )
+    assert one is not None
+    assert one == other
+
+
+class Dear:
+    """A curator of ours behind something slow, that may break down at some round."""
+
+    remote: ClassVar = False
+
+    def __init__(self, data: Dataset, seconds: Any, stop: int | None = None) -> None:
+        self._curator = Curator(data, claim_named("idp", 1))
+        self.facts, self.fingerprint = self._curator.facts, self._curator.fingerprint
+        self.round_seconds, self._stop = seconds, stop
+
+    def answer(self, batch: QueryBatch) -> Answers:
+        if self._stop is not None:
+            self._stop -= 1
+            if self._stop < 0:
+                raise TargetError("it is gone")
+        return self._curator.answer(batch)
+
+
+def test_what_a_round_costs_decides_where_nobody_does() -> None:
+    data = thinveil.people(150)
+    usual = thinveil.Options()
+    assert paced(usual, Dear(data, 0.06)) == usual
+    assert paced(usual, Dear(data, DEAR)) == replace(usual, rounds="few")
+    assert paced(replace(usual, rounds="usual"), Dear(data, 9.0)).rounds == "usual"
+    published = replace(usual, strategy="published")
+    assert paced(published, Dear(data, 9.0)) == published
+    cheap, dear = (
+        thinveil.audit(Dear(data, seconds), truth=data, checks="off").run.meter
+        for seconds in (0.0, 1.0)
+    )
+    by_hand = thinveil.audit(data, rounds="few").run.meter
+    assert dear.rounds < cheap.rounds
+    assert (dear.queries, dear.rounds) == (by_hand.queries, by_hand.rounds)
+
+
+@pytest.mark.parametrize("seconds", ["fast", -1.0, float("nan"), float("inf"), None])
+def test_a_time_that_is_none(seconds: Any) -> None:
+    with pytest.raises(TargetError, match="round_seconds"):
+        round_seconds(Dear(thinveil.people(20), seconds))
+
+
+@pytest.mark.parametrize(("before", "after"), [(1.0, 0.0), (0.0, 1.0)])
+def test_a_resumed_run_keeps_its_pace(before: float, after: float, tmp_path: Path) -> None:
+    data, path = thinveil.people(150), tmp_path / "run.transcript"
+    whole = thinveil.audit(Dear(data, before), truth=data, checks="off")
+    broken = thinveil.audit(Dear(data, before, stop=40), checks="off", transcript=path)
+    assert broken.run.ending == "target"
+    recorded = Transcript.read_header(path).options["rounds"]
+    assert recorded == ("few" if before else "auto")
+    resumed = thinveil.audit(Dear(data, after), truth=data, resume=path)
+    assert asked(resumed) == asked(whole)
+
+
+def test_a_transcript_without_the_option_goes_on_as_usual() -> None:
+    plain = thinveil.Options().plain()
+    del plain["rounds"]
+    assert thinveil.Options.from_plain(json.loads(json.dumps(plain))).rounds == "auto"
+
+
+def test_engines_state_what_a_round_costs() -> None:
+    for engine in ENGINES:
+        assert (engine.round_seconds >= DEAR) == (engine.name == "Spark")
+    assert Curator(thinveil.people(20), claim_named("idp", 1)).round_seconds == 0.0
+
+
+def test_settings_that_make_no_sense() -> None:
+    with pytest.raises(UsageError, match="--rounds is one of auto, few, usual"):
+        thinveil.Options(rounds="none")
+    with pytest.raises(UsageError, match="--rounds few is for --strategy adaptive and thrifty"):
+        thinveil.Options(rounds="few", strategy="published")
