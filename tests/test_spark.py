@@ -242,3 +242,11 @@ def test_nobody_else_on_the_machine_reads_along(spark: Any) -> None:
     assert settings.get("spark.driver.bindAddress") == "127.0.0.1"
     assert settings.get("spark.authenticate") == "true"
     assert settings.get("spark.authenticate.secret") is None  # drawn, and written nowhere
+
+
+def test_the_next_session_of_the_process_has_settings_of_its_own(spark: Any) -> None:
+    """Java keeps what it was started with; a cluster would then want a secret, and not start."""
+    from pyspark import SparkConf
+
+    left = dict(SparkConf().getAll())  # with what Java has
+    assert not left.keys() & {"spark.authenticate", "spark.local.dir", "spark.driver.host"}

@@ -333,4 +333,18 @@ def _spark_session(kind: Any, rest: str) -> Any:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")  # what it writes may quote values
+    _leave_no_settings(session.sparkContext, settings)
     return session
+
+
+def _leave_no_settings(context: Any, settings: dict[str, str]) -> None:
+    """Take our settings from the properties of Java, where the next session would find them.
+
+    The context has a copy. A cluster of somebody else in the same process would not start: it
+    would have to know a secret that Spark draws for this machine only.
+    """
+    with suppress(Exception):  # not part of the public interface
+        java = context._jvm.java.lang.System
+        for key, value in settings.items():
+            if java.getProperty(key) == value:
+                java.clearProperty(key)
