@@ -128,12 +128,9 @@ class CountBeliefs:
         """Return rows, windows a row, and thresholds of windows, one of which ends at an edge."""
         return windows_at(edge, np.zeros_like(edge), self._size, self._k, self._records)
 
-    def _unheard(self, row: Codes, b: Codes) -> Flags:
+    def _scanned(self, row: Codes, b: Codes) -> Flags:
         """Return which windows are asked about whatever they score, to save rounds: none."""
         return np.zeros(len(row), np.bool_)
-
-    def _chosen(self, row: Codes, b: Codes) -> None:
-        """Take note of the windows that are asked about: nothing is to be noted."""
 
     def ask(self) -> tuple[Codes, Codes]:
         """Return rows and thresholds of the questions that would tell most."""
@@ -145,8 +142,7 @@ class CountBeliefs:
             row, number, b = self._laid(edge)
             inside = share(row, b + k) - share(row, b - k)
             score = inside * (1 - inside)
-            asked = (score >= self._near * peaks(score, number)) | self._unheard(row, b)
-            self._chosen(row[asked], b[asked])
+            asked = (score >= self._near * peaks(score, number)) | self._scanned(row, b)
             return row[asked], b[asked]
         thresholds = np.stack([np.clip(median + each, 0, n - 1) for each in _tried(k)])
         gains = []

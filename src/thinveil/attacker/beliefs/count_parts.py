@@ -26,7 +26,7 @@ MOST: Final = 512
 """The highest count that is weighed one by one even so (as in `beta_binomial`)."""
 _DOUBT: Final = 10.0
 _FIRST: Final = 32  # windows by which a scan goes on to either side at first; then it doubles
-_ELSEWHERE: Final = 0.5  # how likely what was scanned must be to hold the count, to scan no more
+_ELSEWHERE: Final = 0.5  # how likely the count must be where nothing was asked, to scan on
 _AT_ONCE: Final = 2**19  # windows a round: some ten answers each, 40 MB an array of answers
 _NEAR: Final = 0.02  # windows of this share of the best score are asked together: rounds are dear
 
@@ -204,21 +204,19 @@ class PartBeliefs(CountBeliefs):
         number = np.bincount(row, minlength=len(rows))
         return row, number, np.clip(first + self._k - 1, 0, self._records - 1)
 
-    def _unheard(self, row: Codes, b: Codes) -> Flags:
-        """Return the windows beyond what was scanned, where the count more likely than not lies."""
-        rows = np.arange(len(self._many))
-        inside = self._share(rows, self._to) - self._share(rows, self._from - 1)
-        beyond = (b + self._k > self._to[row]) | (b - self._k + 1 < self._from[row])
-        unheard: Flags = beyond & (inside < _ELSEWHERE)[row]
-        return unheard
+    def _scanned(self, row: Codes, b: Codes) -> Flags:
+        """Return the windows by which scans go on: more likely than not, the count lies there.
 
-    def _chosen(self, row: Codes, b: Codes) -> None:
-        """Note what is scanned by windows that are asked about."""
-        low, high = self._ends[:, row]
-        near = (b - self._k <= high) & (b + self._k >= low)  # "all" may lie far beyond
-        row, b = row[near], b[near]
-        np.minimum.at(self._from, row, np.maximum(b - self._k + 1, 0))
-        np.maximum.at(self._to, row, np.minimum(b + self._k, self._size[row] - 1))
+        All windows up to the new ends are asked about, so that no count in between is left out.
+        """
+        owner = np.repeat(np.arange(len(self._many)), self._many)
+        unheard = np.where(self._last - self._lows() < 2 * self._k, 0.0, self._belief()[0])
+        on = np.bincount(owner, unheard, len(self._many)) > _ELSEWHERE
+        beyond = (b + self._k > self._to[row]) | (b - self._k + 1 < self._from[row])
+        self._from = np.where(on, self._ends[0], self._from)
+        self._to = np.where(on, self._ends[1], self._to)
+        scanned: Flags = beyond & on[row]
+        return scanned
 
     def _told(self, row: Codes, edges: tuple[Codes, ...], told: Floats) -> None:
         """Add what each question tells of the counts between its breakpoints."""
