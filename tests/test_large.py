@@ -114,6 +114,34 @@ def test_parts_believe_what_single_counts_do(mechanism, name):
     )
 
 
+def _answered(claim, count, threshold, drawn, epsilon, rng):
+    """Return answers that are always noisy, twice as much where the count is near a threshold."""
+    near = (threshold - claim.reach < count) & (count <= threshold + claim.reach)
+    scale = np.repeat(np.where(near, 2.0, 1.0), drawn) / epsilon
+    return Answers(rng.laplace(scale=scale), drawn, epsilon)
+
+
+def test_a_scan_finds_a_count_wherever_it_lies():
+    """No count is left out because a window beyond it was asked about before."""
+    claim, rng, found = claim_named("idp-noisy"), np.random.default_rng(5), {}
+    counts = np.array([0, 3, 300, 2990, 5540, 5577, 5578])
+    size = np.full(len(counts), 5578)
+    parts = PartBeliefs(claim, 2**21)
+    parts.start(np.arange(len(counts)), Widths().curves(size, np.full(len(counts), 0.535)))
+    for _ in range(400):
+        row, threshold = parts.ask()
+        drawn = np.full(len(row), 16)
+        count = counts[parts.owner[row]]
+        parts.weigh(row, threshold, _answered(claim, count, threshold, drawn, 1e-6, rng), drawn)
+        count, share = parts.best()
+        settled = share >= 0.97  # as `searches` has it
+        found |= dict(zip(parts.owner[settled].tolist(), count[settled].tolist(), strict=True))
+        parts.keep(~settled)
+        if not len(parts.owner):
+            break
+    assert found == dict(enumerate(counts.tolist()))
+
+
 def test_small_counts_of_a_large_table_are_weighed_one_by_one():
     beliefs = LargeBeliefs(claim_named("idp-binary"), 5000)
     beliefs.begin(np.array([7, 8, 9]), np.array([600, 5, 900]), evenly=True)

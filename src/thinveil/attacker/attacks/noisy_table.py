@@ -27,7 +27,7 @@ from thinveil.attacker.engines.posterior.engine import Asking
 from thinveil.attacker.engines.posterior.searches import Searches
 from thinveil.attacker.engines.posterior.state import Manner
 from thinveil.attacker.engines.published import evenly
-from thinveil.attacker.engines.waves import Waves, large, turns
+from thinveil.attacker.engines.waves import Waves, large, smallest_first, turns
 from thinveil.attacker.evidence.error_budget import Care, risky
 from thinveil.attacker.evidence.likelihood import cut_up
 from thinveil.attacker.evidence.rephrasing import leaving
@@ -175,7 +175,7 @@ class _Stage:
         there = np.flatnonzero(~lost)
         self._scans = _scans(facts)
         if self._scans:
-            order = np.argsort(sizes[there], kind="stable")
+            order = smallest_first(sizes[there], tree.parents[tree.groups.depth][there])
         else:
             order = turns(large(sizes)[there].astype(np.int64))
         self._turns = Waves(there[order], sizes=sizes)

@@ -85,6 +85,11 @@ class PartBeliefs(CountBeliefs):
 
     # -- parts -----------------------------------------------------------------------------
 
+    @property
+    def parts(self) -> int:
+        """How many parts all rows have."""
+        return len(self._last)
+
     def _keys(self, row: Codes, count: Codes) -> Codes:
         """Return numbers that sort by row, then by count."""
         return row * (self._records + 2 + 4 * self._k) + count
@@ -247,6 +252,11 @@ class LargeBeliefs:
     def owner(self) -> Codes:
         """Whom each row belongs to."""
         return np.concatenate([self._small.owner, self._wide.owner])
+
+    @property
+    def held(self) -> int:
+        """How many parts of large counts there are: what a round costs grows with them."""
+        return self._wide.parts
 
     def begin(
         self,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from thinveil.attacker.beliefs.arrays import Triple, joined
+from thinveil.attacker.beliefs.arrays import Triple, joined, ramp
 from thinveil.attacker.fixed_order import shuffled
 from thinveil.language.queries import Codes, Flags
 
@@ -33,6 +33,18 @@ def turns(rank: Codes) -> Codes:
     """Return an order of groups: high ranks first, others mixed, so that early ones are typical."""
     mixed = shuffled(len(rank))
     return mixed[np.argsort(-rank[mixed], kind="stable")]
+
+
+def smallest_first(sizes: Codes, parent: Codes) -> Codes:
+    """Return an order of groups: the smallest one of each parent, then the second ones, and so on.
+
+    >>> smallest_first(np.array([9, 1, 7, 2]), np.array([0, 0, 1, 0])).tolist()
+    [1, 2, 3, 0]
+    """
+    order = np.lexsort((sizes, parent))
+    rank = np.empty_like(order)
+    rank[order] = ramp(np.unique(parent, return_counts=True)[1])
+    return np.lexsort((sizes, rank))
 
 
 @dataclass(slots=True)

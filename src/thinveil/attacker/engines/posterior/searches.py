@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
-from thinveil.attacker.beliefs.count_parts import LargeBeliefs, is_large
+from thinveil.attacker.beliefs.count_parts import MOST, LargeBeliefs, is_large
 from thinveil.attacker.engines.posterior.state import (
     COUNTING,
     GUESSING,
@@ -95,7 +95,8 @@ class Searches:
         if len(self._beliefs.owner):
             asked, b = self._beliefs.ask()
             if self._scans and self.epsilon is not None:  # a few answers more cost less than rounds
-                counting = min(counting * min(max(_SPARE // len(b), 1), _BOOST), most)
+                spare = max(_SPARE, self._beliefs.held)
+                counting = min(counting * min(max(spare // len(b), 1), _BOOST), most)
         counted = self._beliefs.owner[asked]
         gap = state.nats[proof.owner] - proof.led
         proving = paces.answers(proof, gap, max(2, self._step // 2), most)
@@ -216,7 +217,10 @@ class Searches:
         state.left[known] = 0
         self._end(known)
         many = _MANY[self._facts.claim.hides_direction]
-        halving = (state.left[searches] >= many) & (room >= _WIDE) & (not self._singly)
+        wide = np.full(len(searches), _WIDE)
+        if self._scans and self._prior is not None:  # a prior predicts halves, not single values
+            wide[state.left[searches] > MOST] = 2
+        halving = (state.left[searches] >= many) & (room >= wide) & (not self._singly)
         state.halving[searches] = halving
         if halving.any():
             self._halve(searches[halving], failed)
