@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thinveil.attacker.findings import TableFound
+from thinveil.language.numbers.different import Different
 from thinveil.language.queries import Codes
 from thinveil.language.scrambling import GOLDEN, Words, scrambled
 from thinveil.verdicts.judging.chance import held
@@ -26,7 +27,9 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
     The true table and the evenly used values have the columns and the precision of the
     reconstruction. If that is `known` to be the true table, half of the work is saved.
     """
-    rows, once = counted(actual, found.distinct)
+    people = counted(actual, found.distinct)[0]
+    there = Different.of(people)  # people who are alike are looked at once
+    rows, alike = there.rows, there.often
     whole = found.known == len(found.columns)
     mine, counts = found.codes[whole], found.counts[whole]
     true_keys, my_keys = _keys(rows), _keys(mine)
@@ -36,9 +39,10 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
     for place in range(len(found.columns)):
         column = rows[:, place]
         keys = true_keys - _key(column, place)
-        values, often = np.unique(column, return_counts=True)
-        possible = _named(keys, keys, column, once, np.full(len(rows), values[0]))
-        right = most = int(np.count_nonzero(possible == column))
+        values, number = np.unique(column, return_inverse=True)
+        often = np.bincount(number.reshape(-1), alike)
+        possible = _named(keys, keys, column, alike, np.full(len(rows), values[0]))
+        right = most = int(alike[possible == column].sum())
         if not known:
             seen, often_seen = _seen(found, place)
             right = 0
@@ -47,16 +51,16 @@ def inferred(found: TableFound, actual: Codes, even: Codes, *, known: bool) -> l
                 among = my_keys - _key(mine[:, place], place)
                 otherwise = np.full(len(rows), usual)
                 named = _named(keys, among, mine[:, place], counts, otherwise)
-                right = int(np.count_nonzero(named == column))
-        nothing = float(held(even[:, place], column).sum()) / len(even)
+                right = int(alike[named == column].sum())
+        nothing = float((held(even[:, place], column) * alike).sum()) / len(even)
         suggested = others.named(*_apart(order, place))
         outcomes.append(
             Share(
                 right,
-                len(rows),
+                len(people),
                 nothing,
                 float(often.max()),
-                possible_share=most / max(len(rows), 1),
+                possible_share=most / max(len(people), 1),
                 others=float(np.count_nonzero(suggested)),
             )
         )
