@@ -123,7 +123,8 @@ def _answered(claim, count, threshold, drawn, epsilon, rng):
 
 def test_a_scan_finds_a_count_wherever_it_lies():
     """No count is left out because a window beyond it was asked about before."""
-    claim, rng, found = claim_named("idp-noisy"), np.random.default_rng(5), {}
+    claim, rng = claim_named("idp-noisy"), np.random.default_rng(5)
+    found: dict[int, int] = {}
     counts = np.array([0, 3, 300, 2990, 5540, 5577, 5578])
     size = np.full(len(counts), 5578)
     parts = PartBeliefs(claim, 2**21)

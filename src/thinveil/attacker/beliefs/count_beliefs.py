@@ -45,6 +45,11 @@ class CountBeliefs:
         self._log = np.empty(0)
         self._known: tuple[Floats, Floats] | None = None
 
+    @property
+    def held(self) -> int:
+        """How many beliefs there are: what a round costs grows with them."""
+        return len(self._log)
+
     def begin(
         self,
         owner: Codes,

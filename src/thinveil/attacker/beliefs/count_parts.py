@@ -85,11 +85,6 @@ class PartBeliefs(CountBeliefs):
 
     # -- parts -----------------------------------------------------------------------------
 
-    @property
-    def parts(self) -> int:
-        """How many parts all rows have."""
-        return len(self._last)
-
     def _keys(self, row: Codes, count: Codes) -> Codes:
         """Return numbers that sort by row, then by count."""
         return row * (self._records + 2 + 4 * self._k) + count
@@ -256,7 +251,7 @@ class LargeBeliefs:
     @property
     def held(self) -> int:
         """How many parts of large counts there are: what a round costs grows with them."""
-        return self._wide.parts
+        return self._wide.held
 
     def begin(
         self,
