@@ -1,4 +1,4 @@
-"""Above a million records not every count is weighed: the ways for that, on small tables."""
+"""In large tables not every count is weighed: the ways for that, on small tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from thinveil.attacker.beliefs.count_beliefs import CountBeliefs
 from thinveil.attacker.beliefs.count_curves import Curves, Widths
 from thinveil.attacker.beliefs.count_parts import LargeBeliefs, PartBeliefs
 from thinveil.language.claims import claim_named
+from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Answers
 from worlds import sure, sweep
 
@@ -119,6 +120,14 @@ def _answered(claim, count, threshold, drawn, epsilon, rng):
     near = (threshold - claim.reach < count) & (count <= threshold + claim.reach)
     scale = np.repeat(np.where(near, 2.0, 1.0), drawn) / epsilon
     return Answers(rng.laplace(scale=scale), drawn, epsilon)
+
+
+@pytest.mark.parametrize(("mechanism", "most"), [("idp-noisy", 2**17), ("idp-binary", 2**20)])
+def test_how_large_is_large(mechanism, most):
+    """Where directions hide it pays sooner."""
+    schema, claim = thinveil.Schema((thinveil.Grid("a", lower=0, upper=9),)), claim_named(mechanism)
+    hides = [count_parts.is_large(PublicFacts(most + more, schema, claim)) for more in (0, 1)]
+    assert hides == [False, True]
 
 
 def test_a_scan_finds_a_count_wherever_it_lies():

@@ -22,6 +22,9 @@ from thinveil.language.queries import Answers, Codes, Flags, Floats
 
 LARGE: Final = 2**20
 """Records of a table beyond which counts of large groups are held in parts."""
+_SOONER: Final = (
+    8  # times fewer where directions hide; half the answers from there on (bench large)
+)
 MOST: Final = 512
 """The highest count that is weighed one by one even so (as in `beta_binomial`)."""
 _DOUBT: Final = 10.0
@@ -33,7 +36,7 @@ _NEAR: Final = 0.02  # windows of this share of the best score are asked togethe
 
 def is_large(facts: PublicFacts) -> bool:
     """Tell whether a table is so large that not every count of it is weighed."""
-    return facts.records > LARGE
+    return facts.records > (LARGE // _SOONER if facts.claim.hides_direction else LARGE)
 
 
 class PartBeliefs(CountBeliefs):
