@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.figures import peak_memory
 from bench.soaks.fuzzing import documents, services, tables
 from bench.soaks.fuzzing.cases import CANARY, Maker
 from thinveil.errors import ThinveilError
@@ -115,7 +116,7 @@ def fuzzed(reader: str, seed: int, count: int, first: int = 0) -> Fuzzed:
                 outcome.broken.append(
                     f"{where}: {type(error).__name__}: {str(error)[:200]} ({path})"
                 )
-    outcome.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    outcome.peak = peak_memory()
     return outcome
 
 
