@@ -41,6 +41,7 @@ from thinveil import Curator, audit, idp, load
 from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.curator.database.engines.spark import Spark
 from thinveil.curator.database.session import Session
+from thinveil.curator.database.spark import warming
 from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.curator.database.words import Rows
 from thinveil.errors import DataError, UsageError
@@ -250,3 +251,24 @@ def test_the_next_session_of_the_process_has_settings_of_its_own(spark: Any) -> 
 
     left = dict(SparkConf().getAll())  # with what Java has
     assert not left.keys() & {"spark.authenticate", "spark.local.dir", "spark.driver.host"}
+
+
+@pytest.mark.parametrize("over", [warming.wait, warming.end])
+def test_what_goes_first_is_over_before_anybody_counts(spark: Any, over: Any) -> None:
+    """Waited for or ended, it holds no slot and keeps nothing; other tables stay."""
+    context, java = spark.sparkContext, spark._jsc.sc()
+    kept = spark._jsc.getPersistentRDDs().size()
+    warming.begin(spark)
+    thread = warming._begun[context]
+    over(context)
+    assert not thread.is_alive()
+    assert context not in warming._begun
+    assert [*context.statusTracker().getActiveJobsIds()] == []
+    if over is warming.wait:
+        assert spark._jsc.getPersistentRDDs().size() == kept
+    assert not java.isStopped()
+    over(context)  # nobody has begun anything: nothing happens
+
+
+def test_what_fails_first_says_nothing() -> None:
+    warming._first(object())

@@ -162,6 +162,11 @@ def negated(condition: Any) -> Any:
     return exp.paren(exp.not_(condition))
 
 
+def any_of(*conditions: Any) -> Any:
+    """Tell whether one of several conditions holds."""
+    return exp.paren(exp.or_(*conditions))
+
+
 def remainder(value: Any, width: int) -> Any:
     """Return what is left of a division of whole numbers; it has the sign of the value."""
     return exp.paren(value % number(width))

@@ -35,6 +35,7 @@ from thinveil.curator.database.engines.protocol import (
     told,
 )
 from thinveil.curator.database.parquet_files import LAKES, lake_of
+from thinveil.curator.database.spark import warming
 from thinveil.curator.database.spark.picking import SparkCounter, Wish, spark_counter
 from thinveil.curator.database.spark.tuning import LOCAL, QUICK
 from thinveil.curator.database.words import Rows, call, exp
@@ -246,6 +247,8 @@ class Spark(Engine):
             return None
         try:
             with _open_sockets():
+                if not self._remote:
+                    warming.wait(self._session.sparkContext)
                 counter = spark_counter(self._kept[codes.name], records, self.wish, self.say)
         except ThinveilError:
             raise
@@ -269,6 +272,8 @@ class Spark(Engine):
         for name in self._opened:
             self._session.catalog.dropTempView(name)
         if self._owned:
+            if not self._remote:
+                warming.end(self._session.sparkContext)
             with _open_sockets():
                 self._session.stop()
 
@@ -334,6 +339,8 @@ def _spark_session(kind: Any, rest: str) -> Any:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")  # what it writes may quote values
     _leave_no_settings(session.sparkContext, settings)
+    if local:
+        warming.begin(session)
     return session
 
 
