@@ -37,7 +37,7 @@ from test_counting import tables_with_batches
 from thinveil import Categories, Curator, Grid, Schema, audit, idp, load
 from thinveil.auditing.sources import kind_of
 from thinveil.curator.counting.scan import ScanCounter
-from thinveil.curator.database import engines
+from thinveil.curator.database import checking, engines
 from thinveil.curator.database.engines import duckdb as duckdb_engine
 from thinveil.curator.database.engines.duckdb import DuckDB
 from thinveil.curator.database.engines.sqlite import SQLite
@@ -571,3 +571,25 @@ def test_every_engine_is_a_file_and_known_by_its_address() -> None:
     assert {*engines.BY_SCHEME.values()} == {*engines.ENGINES}
     for scheme in engines.BY_SCHEME:
         assert kind_of(f"{scheme.upper()}://somewhere") == "database"
+
+
+def test_rows_that_fit_again_when_they_are_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody wrote to the table between two looks: nothing is taken for sound."""
+    pq.write_table(pa.table({"age": [1, 200]}), tmp_path / "people.parquet")
+    schema = Schema((Grid("age", lower=0, upper=120),))
+    with pytest.raises(DataError, match="1 row of column 'age' lies outside the bounds"):
+        open_database(str(tmp_path), schema=schema)
+    looks = []
+
+    def look(session: Session, rows: Any, tests: dict[str, Any]) -> dict[str, int]:
+        looks.append(tests)
+        found = counts_of(session, rows, tests)
+        return found if len(looks) == 1 else dict.fromkeys(found, 0)
+
+    counts_of = checking.counts_of
+    monkeypatch.setattr(checking, "counts_of", look)
+    with pytest.raises(DataError, match="was changed while it was read"):
+        open_database(str(tmp_path), schema=schema)
+    assert len(looks) == 2

@@ -13,10 +13,11 @@ import numpy as np
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.database.addresses import connected, is_file, unread
+from thinveil.curator.database.checking import checked
 from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.engines.spark import Spark
-from thinveil.curator.database.fields import counts_of, fields_of
+from thinveil.curator.database.fields import fields_of
 from thinveil.curator.database.mixing_codes import WAYS, mixed, names_of
 from thinveil.curator.database.scanning import ScanningCounter
 from thinveil.curator.database.session import Refused, Session, opening
@@ -24,24 +25,18 @@ from thinveil.curator.database.spark.picking import wished
 from thinveil.curator.database.words import (
     Rows,
     all_rows,
-    any_of,
-    between,
     cases,
     cast,
     column,
     different,
-    equal,
-    is_null,
     largest,
-    negated,
     number,
     records_of,
     row_number,
     smallest,
     total,
 )
-from thinveil.curator.tables.coding import NO_VALUE, UNLISTED, on_grid
-from thinveil.curator.tables.dataset import Dataset, bounds_of
+from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.delimited import check_names
 from thinveil.curator.tables.files import check_columns, reading_of
 from thinveil.curator.tables.inferring import Inferred, odd_texts, said_of_odd
@@ -50,16 +45,10 @@ from thinveil.curator.tables.number_grids import on_steps
 from thinveil.curator.tables.reading import NO_REMARKS, READ_AS_USUAL, Reading, Remarks
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes
-from thinveil.language.schema import MISSING, Attribute, Grid, Schema
+from thinveil.language.schema import MISSING, Schema
 from thinveil.language.texts import many
 from thinveil.passwords import shown
 
-_OUTSIDE: Final = (
-    "lie outside the bounds of the schema: widen the bounds of this attribute, or use a coarser "
-    "step"
-)
-_ONE: Final = {"are": "is", "have": "has", "hold": "holds", "lie": "lies"}
-"""What one row does, where several do so."""
 # Round figures that hardly matter: they choose between two ways to the same counts.
 _LARGE: Final = 50_000  # records, of which equal ones are put together
 _FEW_COLUMNS: Final = 32  # on more, hardly any two records agree
@@ -233,7 +222,7 @@ def _opened(
         schema = inferred.schema
     codes = code_table(session, plain, fields, schema, reading, texts)
     codes = _kept(session, codes)
-    records = _checked(session, codes, schema, where)
+    records = checked(session, codes, schema, where)
     if inferred is not None:
         remarks = inferred.remarks(records)
     different = None
@@ -261,50 +250,6 @@ def _kept(session: Session, codes: Rows) -> Rows:
 def _once(codes: Rows) -> Rows:
     """Return each different row of codes, and how often it occurs."""
     return codes.grouped({name: column(name) for name in codes.columns}, {"n": all_rows()})
-
-
-def _checked(session: Session, codes: Rows, schema: Schema, where: str) -> int:
-    """Return how many records there are, or say which column does not fit its attribute.
-
-    What exactly is wrong is asked only where something is: one test a column is read faster.
-    """
-    tests = [_tests(place, attribute) for place, attribute in enumerate(schema)]
-    wrong = {f"wrong{place}": any_of(*each.values()) for place, each in enumerate(tests)}
-    found = counts_of(session, codes, wrong)
-    if not found["records"]:
-        raise DataError(f"{where}: the table has no records: give at least one row of data")
-    for place, attribute in enumerate(schema):
-        if not found[f"wrong{place}"]:
-            continue
-        again = counts_of(
-            session, codes, {f"t{at}": each for at, each in enumerate(tests[place].values())}
-        )
-        for what, rows in zip(tests[place], list(again.values())[1:], strict=True):
-            if rows:
-                verb, rest = what.split(" ", 1)
-                which = f"{many(rows, 'row')} of column {attribute.name!r}"
-                raise DataError(f"{which} {_ONE[verb] if rows == 1 else verb} {rest}")
-    return found["records"]
-
-
-def _tests(place: int, attribute: Attribute) -> dict[str, Any]:
-    """Return what rows of a column must not be, each by what is said of such rows."""
-    code, (lower, upper) = column(f"c{place}"), bounds_of(attribute)
-    inside = between(code, lower, upper)
-    tests = {_misfit(attribute): is_null(code)}
-    if not attribute.missing:
-        tests[f"have {NO_VALUE}"] = equal(code, number(GAP))
-    tests[_OUTSIDE] = different(code, number(GAP)).and_(negated(inside))
-    return tests
-
-
-def _misfit(attribute: Attribute) -> str:
-    if not isinstance(attribute, Grid):
-        return f"hold {UNLISTED}"
-    return (
-        f"are not {on_grid(attribute)}, or too large for it: correct the rows, change kind, step "
-        "or format in the schema, or set missing = true where words such as NA stand for none"
-    )
 
 
 def _odd_rows(session: Session, rows: Rows, schema: Schema) -> Iterator[str]:
