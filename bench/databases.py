@@ -25,6 +25,7 @@ from thinveil import Curator, Dataset, Grid, audit, idp
 from thinveil.attacker.findings import TableFound
 from thinveil.curator.database.engines.spark import Spark
 from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.language.texts import many
 
 SECONDS_BARS = {"duckdb": 60, "postgresql": 240, "spark": 40, "spark-jobs": 120, "sail": 60}
 OPENING_BARS = {"spark": 6, "spark-jobs": 6}
@@ -99,13 +100,13 @@ def _attacked(
         raise SystemExit(f"the attack did not end: {verdict.run.reason}")
     order = np.argsort(found.columns)
     claimed: Counter[tuple[int, ...]] = Counter()
-    for row, many in zip(found.codes[:, order].tolist(), found.counts.tolist(), strict=True):
-        claimed[tuple(row)] += many
+    for row, often in zip(found.codes[:, order].tolist(), found.counts.tolist(), strict=True):
+        claimed[tuple(row)] += often
     if claimed != truth:
         raise SystemExit("some records are wrong")
     meter = verdict.run.meter
     each = f"{meter.queries / table.records:.4f} queries a record"
-    rounds = f"{meter.rounds:,} rounds, {asked:,} statements"
+    rounds = f"{meter.rounds:,} rounds, {many(asked, 'statement')}"
     with watch() as memory_took:
         audit(Curator(held, idp()))
     rounds += f"; {took.seconds / memory_took.seconds:.1f} x memory's {memory_took.seconds:.2f} s"
