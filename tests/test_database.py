@@ -41,6 +41,7 @@ from thinveil.curator.database import checking, engines
 from thinveil.curator.database.engines import duckdb as duckdb_engine
 from thinveil.curator.database.engines.duckdb import DuckDB
 from thinveil.curator.database.engines.sqlite import SQLite
+from thinveil.curator.database.fields import counts_of
 from thinveil.curator.database.ibis_tables import of_ibis
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
@@ -588,7 +589,6 @@ def test_rows_that_fit_again_when_they_are_asked_about(
         found = counts_of(session, rows, tests)
         return found if len(looks) == 1 else dict.fromkeys(found, 0)
 
-    counts_of = checking.counts_of
     monkeypatch.setattr(checking, "counts_of", look)
     with pytest.raises(DataError, match="was changed while it was read"):
         open_database(str(tmp_path), schema=schema)
