@@ -21,6 +21,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.errors import TargetError, UsageError
 from thinveil.language.claims import claim_named
 from thinveil.language.queries import Answers, QueryBatch
+from thinveil.language.schema import Grid, Schema
 from thinveil.verdicts.verdict import Verdict
 
 SMALL: dict[str, Any] = {"effort": 64, "windows": 32}
@@ -94,6 +95,50 @@ def test_any_table_comes_back(strategy: str, seed: int, mechanism: str, k: int) 
         data, rounds="few", attack="column", columns=("age", "salary"), **settings
     )
     assert all(each["exact"] for each in columns.result)
+
+
+def _determined(seed: int) -> Dataset:
+    """Return a table one column of which nearly always follows from another."""
+    rng = np.random.default_rng(seed)
+    n, tops = int(rng.integers(50, 3000)), rng.integers(3, 30, int(rng.integers(2, 4)))
+    columns = [
+        rng.choice(top + 1, n, p=rng.dirichlet(np.full(top + 1, rng.choice([0.02, 0.1, 1]))))
+        for top in tops
+    ]
+    follows = rng.random(n) < rng.choice([0.9, 0.98, 0.995])
+    columns[1] = np.where(follows, columns[0] % (tops[1] + 1), columns[1])
+    schema = Schema(
+        tuple(Grid(f"c{place}", lower=0, upper=int(top)) for place, top in enumerate(tops))
+    )
+    return Dataset(schema, np.column_stack(columns))
+
+
+@pytest.mark.parametrize(("seed", "mechanism"), [(2, "idp"), (17, "unprotected")])
+def test_what_is_nearly_sure_is_asked_about_once(seed: int, mechanism: str) -> None:
+    """No box of a question lies in another, and nothing is read that nobody has heard."""
+    settings: dict[str, Any] = {"mechanism": mechanism, "checks": "off", "effort": 16}
+    asked(thinveil.audit(_determined(seed), strategy="thrifty", rounds="few", **settings))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(20, 40))
+def test_any_table_that_is_nearly_sure_comes_back(seed: int) -> None:
+    data = _determined(seed)
+    for mechanism in ("idp", "unprotected"):
+        settings: dict[str, Any] = {"mechanism": mechanism, "checks": "off", "effort": 16}
+        asked(thinveil.audit(data, strategy="thrifty", rounds="few", **settings))
+
+
+@pytest.mark.parametrize("records", [1000, 20_000, 100_000])
+def test_haste_goes_by_what_there_is_to_ask(records: int) -> None:
+    """Few different records need few questions, however many records there are."""
+    codes = np.random.default_rng(records).integers(0, 3, (records, 6))
+    data = Dataset(Schema(tuple(Grid(name, lower=0, upper=2) for name in "abcdef")), codes)
+    usual, few = (
+        asked(thinveil.audit(data, rounds=rounds, checks="off")) for rounds in ("usual", "few")
+    )
+    assert few[0] <= 1.06 * usual[0]
+    assert few[1] < usual[1]
 
 
 def test_limited_answers_are_not_spent_on_haste() -> None:

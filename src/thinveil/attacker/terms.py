@@ -20,6 +20,8 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import INFINITE, LOWEST, MISSING
 
+_HASTE: Final = 0.03  # of what is asked, such a part may be asked besides
+_AT_FIRST: Final = 64  # and so many questions before anything was
 BELOW: Final = 0
 """Exactly 0 came back: c <= b - k."""
 NOISY: Final = 1
@@ -39,6 +41,25 @@ Person = dict[int, int]
 """What is known about somebody: the code of each known column."""
 
 
+@dataclass(slots=True, eq=False)
+class Haste:
+    """What may be asked besides, to save rounds: a small part of all that is asked.
+
+    One for a whole attack. A table of few different records needs few questions, however many
+    records it has.
+    """
+
+    asked: int = 0  # questions so far
+    expected: float = 0.0  # in all, about, as soon as there is a guess
+    besides: float = 0.0  # of those asked, as many as one at a time would not have been
+
+    @property
+    def spare(self) -> int:
+        """How many may be asked besides now."""
+        in_all = max(self.asked, self.expected)
+        return max(int(_HASTE * in_all + _AT_FIRST - self.besides), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What the claim makes of thresholds: everything a search needs to know about it.
@@ -52,7 +73,7 @@ class Rules:
     bounded: bool  # whether the curator knows the bounds and answers exactly beyond them
     hidden: bool = False
     free: bool = False  # nothing is claimed: trivial thresholds are asked, as in the paper
-    hasty: bool = False  # rounds are dear: what may be asked at once is, at some more questions
+    hasty: Haste | None = None  # where rounds are dear: what may be asked at once is
 
     @staticmethod
     def of(facts: PublicFacts) -> Rules:

@@ -29,7 +29,7 @@ from thinveil.attacker.evidence.error_budget import Care
 from thinveil.attacker.evidence.sequential import zones_of
 from thinveil.attacker.findings import ColumnFound, ColumnsFound, TableFound
 from thinveil.attacker.fixed_order import shuffled
-from thinveil.attacker.terms import Attack, Axis, Rules, axes_of
+from thinveil.attacker.terms import Attack, Axis, Haste, Rules, axes_of
 from thinveil.attacker.ways import log2_factorial
 from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import About, Codes, Flags, QueryBatch
@@ -41,7 +41,8 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     """Reconstruct the whole table, learning what is likely on the way."""
     purse = Purse(wish.most)
     nothing = nothing_of(facts, wish.widths)
-    search = _searched(_rules(facts, wish), axes_of(facts, wish.widths), wish.thrift)
+    rules = _rules(facts, wish)
+    search = _searched(rules, axes_of(facts, wish.widths), wish.thrift)
 
     def so_far() -> TableFound:
         return known_alone(nothing, _margins(search))
@@ -50,12 +51,15 @@ def table(facts: PublicFacts, care: Care, wish: Wish) -> Attack[TableFound]:
     yield from _histograms(facts, care, search, purse, about)
     known = {axis.column: search.histogram(at) for at, axis in enumerate(search.axes)}
     bits = {column: each.entropy for column, each in known.items()}
+    if rules.hasty is not None:  # a bit a question; which record is which need not be told
+        alike = float(log2_factorial(np.array([facts.records])).sum())
+        rules.hasty.expected = facts.records * sum(bits.values()) - alike
     axes = least_telling_first(search.axes, wish.order, bits)
     records = _Records(axes, known, _margins(search), facts.records, purse)
     while (depth := records.deepest) is not None:
         level, rows = records.levels[depth], records.rows(depth)
         histogram = known[axes[depth].column]
-        begun = _rules(facts, wish), histogram, level.groups.sizes, list(level.groups.contexts)
+        begun = rules, histogram, level.groups.sizes, list(level.groups.contexts)
         more = rows, (level.found if len(level.found[0]) else None)
         stage = (
             Stage(*begun, *more)
@@ -117,7 +121,7 @@ def _histograms(
 
 def _rules(facts: PublicFacts, wish: Wish) -> Rules:
     """Return the rules of a search; it is in no haste where answers are fewer than rounds."""
-    return replace(Rules.of(facts), hasty=wish.hasty and wish.most is None)
+    return replace(Rules.of(facts), hasty=Haste() if wish.hasty and wish.most is None else None)
 
 
 def _searched(rules: Rules, axes: Sequence[Axis], thrift: Thrift | None) -> Columns:

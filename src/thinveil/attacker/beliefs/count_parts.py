@@ -195,10 +195,10 @@ class PartBeliefs(CountBeliefs):
         self._ends = ends
         size = np.array([self._from - ends[0] + 1, ends[1] - self._to + 1])
         beyond = np.concatenate([spans(ends[0], size[0]), spans(self._to, size[1])])
-        row = np.concatenate(
-            [np.repeat(rows, self._many)[alive], np.repeat(rows, size[0]), np.repeat(rows, size[1])]
-        )
-        count = np.concatenate([low[alive], beyond])
+        alone = np.repeat(rows, self._many)[alive]
+        row = np.concatenate([alone, alone, np.repeat(rows, size[0]), np.repeat(rows, size[1])])
+        # both ends of a part: it may lie in two windows, and be cut by the second only
+        count = np.concatenate([low[alive], self._last[alive], beyond])
         first = edge[row] + (count - edge[row]) // wide * wide
         keys = np.sort(self._keys(row, first + wide))
         keys = keys[np.diff(keys, prepend=-1) > 0]

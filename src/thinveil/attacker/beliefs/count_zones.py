@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from thinveil.attacker.beliefs.arrays import peaks, ramp, spans, starts, summed
-from thinveil.attacker.terms import BELOW, NOISY, Rules, contradiction
+from thinveil.attacker.terms import BELOW, NOISY, Haste, Rules, contradiction
 from thinveil.language.queries import Codes, Flags, Floats
 
 _CANDIDATES: Final = 8
@@ -30,13 +30,12 @@ def few_of(rules: Rules) -> int:
     return 0 if rules.n < _LARGE else _FEW
 
 
-def spare_of(n: int) -> int:
+def spare_of(n: int, haste: Haste) -> int:
     """Return how many questions about counts a round may have where rounds are dear.
 
-    They are 33 of 2,000 records and 502 of 45,000. Chosen on made up tables and the bank's, so that
-    haste costs less than 5 % in all.
+    They are 33 of 2,000 records and 502 of 45,000 at most. Chosen on made up tables and the bank's.
     """
-    return math.isqrt(n) * n.bit_length() ** 3 // 1728
+    return min(math.isqrt(n) * n.bit_length() ** 3 // 1728, haste.spare)
 
 
 class Counts:
@@ -47,8 +46,8 @@ class Counts:
 
     def __init__(self, rules: Rules, patient: bool = False) -> None:
         self._rules = rules
-        self._few = 0 if patient or rules.hasty else few_of(rules)
-        self._spare = 0 if patient or not rules.hasty else spare_of(rules.n)
+        self._few = 0 if patient or rules.hasty is not None else few_of(rules)
+        self._haste = None if patient else rules.hasty
         self.key = self._low = self._size = np.empty(0, np.int64)
         self._mass = self._cost = np.empty(0)  # beliefs; bits that each count has told so far
 
@@ -98,8 +97,10 @@ class Counts:
             self._row, self._asked = row[asked], b[asked]
             return self._row, self._asked
         best = best_threshold(median, rules, lambda upto: share(rows, upto) / whole)
-        if (many := self._spare // len(rows)) > 2:
-            rows, best = self._several(many, best, at)
+        if self._haste is not None:
+            if (many := spare_of(n, self._haste) // len(rows)) > 2:
+                rows, best = self._several(many, best, at)
+            self._haste.besides += len(rows) - len(self.key)
         wide = np.flatnonzero(self._size > _WIDE) if len(rows) <= self._few else rows[:0]
         if len(wide):  # hardly any work: further questions at the same time save rounds
             more = [np.clip(at(wide, part), 0, n - 1) for part in QUARTERS]

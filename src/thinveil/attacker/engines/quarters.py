@@ -41,7 +41,12 @@ class Quarters(Splits):
         self.twin = np.empty(1024, np.int64)
         self.lower, self.upper = np.empty((2, 1024), np.int64)  # the halves, as nodes
         self.heard = np.empty(1024, np.int64)  # the count, while others are waited for; or -1
-        self._few = spare_of(rules.n) // _PART  # so few nodes are hardly any work
+
+    @property
+    def _few(self) -> int:
+        """So few nodes are hardly any work."""
+        haste = self.rules.hasty
+        return 0 if haste is None else spare_of(self.rules.n, haste) // _PART
 
     def passed(self, nodes: Codes) -> None:
         """Note nodes that are over because their parts are split in their place."""
@@ -81,13 +86,14 @@ class Quarters(Splits):
     def add_twins(self, nodes: Codes) -> Codes:
         """Give nodes of one record their twins, where these are worth it; return the twins."""
         self.twin[nodes] = -1
-        if not self.rules.hasty:
+        if self.rules.hasty is None:
             return nodes[:0]
         parts = self._halves(nodes)
         (below, above), share = np.split(self.chance[parts], 2), self.chance[nodes]
         told = share * entropy_bits(below) + (1 - share) * entropy_bits(above)
         middle = share * (1 - below) + (1 - share) * above
         worth = told > self.worth(middle)
+        self.rules.hasty.besides += float((1 - told[worth]).sum())
         nodes, twins = nodes[worth], self._room(int(np.count_nonzero(worth)))
         self.twin[nodes], self.twin[twins] = twins, nodes
         self.owner[twins], self.size[twins] = self.owner[nodes], 0
@@ -99,7 +105,7 @@ class Quarters(Splits):
     def asked(self) -> Iterator[Asked]:
         """Return the questions of a round."""
         single, *others = super().asked()
-        if self.rules.hasty:
+        if self.rules.hasty is not None:
             twins = self.twin[single.nodes]
             nodes = np.concatenate([single.nodes, twins[twins >= 0]])
             none = np.full(len(nodes), self.rules.threshold(0))
@@ -107,7 +113,7 @@ class Quarters(Splits):
         yield from (single, *others)
 
     def _present(self, zone: Codes) -> tuple[Codes, Codes]:
-        if not self.rules.hasty:
+        if self.rules.hasty is None:
             return super()._present(zone)
         single, twins = self.single, self.twin[self.single]
         first, second = np.split(zone, [len(single)])
@@ -140,7 +146,7 @@ class Quarters(Splits):
     def _count(self, nodes: Codes, low: Codes, high: Codes) -> None:
         self.twin[nodes] = -1
         super()._count(nodes, low, high)
-        if self.rules.hasty:
+        if self.rules.hasty is not None:
             thin = np.minimum(
                 self.cut[nodes] - self.first[nodes], self.end[nodes] - self.cut[nodes]
             )
@@ -168,7 +174,7 @@ class Quarters(Splits):
         """Hold counts back until those of both halves of a node are known, and its own."""
         nodes, counts = super()._counted(zone)
         wait = self.twin[nodes] >= 0
-        if not self.rules.hasty or not wait.any():
+        if self.rules.hasty is None or not wait.any():
             return nodes, counts
         self.heard[nodes[wait]] = counts[wait]
         whole = np.unique(self.twin[nodes[wait]])

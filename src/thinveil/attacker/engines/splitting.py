@@ -168,6 +168,8 @@ class Splits(ABC):
             self._cut_short(most)
         nodes = np.concatenate([each.nodes for each in self._round])
         threshold = np.concatenate([each.threshold for each in self._round])
+        if self.rules.hasty is not None:
+            self.rules.hasty.asked += len(threshold)
         if not self.several:
             return None, nodes, threshold
         sizes = [

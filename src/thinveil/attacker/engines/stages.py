@@ -60,8 +60,8 @@ class Stage(Quarters):
         if rows is not None:
             order, self._total = order[np.isin(order, rows)], int(sizes[rows].sum())
         self.rows = np.sort(order)
-        self.records = Pace.of(self._total, rules.hasty)
-        pace = Pace.of(len(order), rules.hasty)
+        self.records = Pace.of(self._total, rules.hasty is not None)
+        pace = Pace.of(len(order), rules.hasty is not None)
         self.groups = Waves(order, pace, sizes, _LATE if rules.hasty else 0)
         self._found: list[Triple] = []
         if given is not None:

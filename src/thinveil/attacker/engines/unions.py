@@ -19,7 +19,7 @@ from thinveil.attacker.beliefs.count_zones import Counts
 from thinveil.attacker.engines.group_testing import Pools
 from thinveil.attacker.engines.histograms import Columns
 from thinveil.attacker.engines.quarters import Quarters, entropy_bits
-from thinveil.attacker.engines.splitting import Asked
+from thinveil.attacker.engines.splitting import Asked, Splits
 from thinveil.attacker.engines.stages import Stage
 from thinveil.attacker.engines.windows.windows import Windows
 from thinveil.errors import UsageError
@@ -89,7 +89,7 @@ class Windowed(Quarters):
                 most_boxes=1 if thrift.boxes_only else BOXES,
                 plain=thrift.plain,
             )
-            for _ in range((columns or 1) * (1 + rules.hasty))
+            for _ in range((columns or 1) * (1 if rules.hasty is None else 2))
         ]
         room = len(self.chance)
         self._low = np.empty(room, np.int64)
@@ -141,7 +141,8 @@ class Windowed(Quarters):
         hot = nodes[held]
         if len(hot):
             none = self._low[hot] == 0
-            super()._count(hot, none.astype(np.int64), self.size[hot] - ~none)
+            # not cut in four: what is counted here is asked about beside what was tested
+            Splits._count(self, hot, none.astype(np.int64), self.size[hot] - ~none)
         return nodes[~held], self._low[nodes[~held]]
 
     def _ask_alone(self, nodes: Codes) -> None:
