@@ -15,8 +15,10 @@ import pytest
 
 from databases import FILES, HOSTILE, PLACES, VARIABLES, check_hostile, check_hostile_names, quoted
 from thinveil.curator.database.engines.duckdb import DuckDB, open_duckdb
-from thinveil.curator.database.engines.spark import _CLUSTER, _LOCAL, _spark_session
+from thinveil.curator.database.engines.spark import _CLUSTER
 from thinveil.curator.database.engines.sqlite import SQLite
+from thinveil.curator.database.spark import warming
+from thinveil.curator.database.spark.starting import THREADS, started
 from thinveil.curator.database.table import open_database
 from thinveil.errors import DataError, UsageError
 
@@ -197,12 +199,15 @@ def test_an_address_of_spark_has_no_room_for_more() -> None:
         ("one:7077,two.example:7078", "spark://one:7077,two.example:7078"),
     ],
 )  # fmt: skip
-def test_an_address_of_spark_is_a_cluster_or_this_machine(rest: str, master: str) -> None:
+def test_an_address_of_spark_is_a_cluster_or_this_machine(
+    rest: str, master: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warming, "begin", lambda _: None)
     builder = MagicMock()
     builder.appName.return_value = builder.master.return_value = builder
     builder.config.return_value = builder
-    _spark_session(SimpleNamespace(builder=builder), rest)
+    started(SimpleNamespace(builder=builder), rest)
     builder.master.assert_called_once_with(master)
     settings = dict(call.args for call in builder.config.call_args_list)
     assert settings.get("spark.authenticate") == ("true" if master == rest else None)
-    assert _CLUSTER.fullmatch(rest) or _LOCAL.fullmatch(rest)
+    assert _CLUSTER.fullmatch(rest) or THREADS.fullmatch(rest)

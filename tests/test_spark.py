@@ -6,6 +6,8 @@ import gc
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,11 +40,12 @@ from test_counting import (  # the contract of every counter, on this one
     test_whole_cells_and_several_columns_in_one_batch,
 )
 from thinveil import Curator, audit, idp, load
+from thinveil.commands.main import run
 from thinveil.curator.counting.scan import Counter, ScanCounter
 from thinveil.curator.database.engines.spark import Spark
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.spark import warming
-from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.database.table import DatabaseTable, open_database, open_frame
 from thinveil.curator.database.words import Rows
 from thinveil.errors import DataError, UsageError
 
@@ -56,6 +59,20 @@ CONTRACT = (
     test_whole_cells_and_several_columns_in_one_batch,
 )
 ADDRESS = "spark://local[2]"
+KILLED = """
+import sys
+from thinveil.curator.database.table import open_database
+
+for life in range(2):
+    table = open_database(*sys.argv[1:])
+    print(table.records)
+    if not life:
+        from pyspark import SparkContext
+
+        SparkContext._gateway.proc.kill()
+        SparkContext._gateway.proc.wait()
+    table.close()
+"""
 
 pytestmark = [
     pytest.mark.spark,
@@ -272,3 +289,70 @@ def test_what_goes_first_is_over_before_anybody_counts(spark: Any, over: Any) ->
 
 def test_what_fails_first_says_nothing() -> None:
     warming._first(object())
+
+
+def test_a_file_that_was_written_again_is_read_again(spark: Any, folder: Path) -> None:
+    """Spark takes equal plans for one frame: each opening has its own, and ends alone."""
+    path, codes = folder / "again.parquet", []
+    tables = []
+    for seed in range(2):
+        pq.write_table(pa.table({"age": [seed, 10 * seed + 1, 7]}), path)
+        tables.append(open_database(ADDRESS, str(path), spark="sql"))
+        codes.append(sorted(map(tuple, tables[-1].to_dataset().codes.tolist())))
+    assert codes[0] != codes[1]
+    assert tables[0].digest() != tables[1].digest()
+    tables[0].close()
+    pq.write_table(pa.table({"age": [99, 98, 97]}), path)
+    assert sorted(map(tuple, tables[1].to_dataset().codes.tolist())) == codes[1]
+    tables[1].close()
+
+
+def test_one_counter_for_all_who_ask(held: DatabaseTable) -> None:
+    """A second standing job would find no free slot, or take the last one."""
+    assert held.counter() is held.counter()
+
+
+def test_an_audit_with_exhibits_beside_a_standing_job(spark: Any, folder: Path) -> None:
+    path = folder / "numbers.parquet"
+    pq.write_table(pa.table({"age": [*range(20)], "group": [1, 2] * 10}), path)
+    with open_database(ADDRESS, str(path)) as table:
+        verdict = audit(table, exhibits=True, seed=1)
+        assert verdict.run.ending == "complete"
+        assert verdict.staircase is not None
+
+
+def test_a_data_frame_may_be_counted_without_temporary_tables(spark: Any) -> None:
+    said: list[str] = []
+    frame = spark.createDataFrame(mixed(20).select([0, 2]))
+    with open_frame(frame, temporary_tables=False, say=said.append) as table:
+        assert audit(Curator(table, idp())).run.ending == "complete"
+        assert not table._session.stores
+    with open_frame(frame, say=said.append) as table:
+        table.counter()
+    assert any(each.startswith("Spark: ") for each in said)
+
+
+def test_what_spark_does_is_said_while_a_command_runs(
+    spark: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "some.parquet"
+    pq.write_table(mixed(20).select([0, 2]), path)
+    assert run(["audit", ADDRESS, "--table", str(path), "--spark", "jobs"]) == 0
+    assert "Spark: one plain job a round over 1 part" in capsys.readouterr().err
+
+
+def test_the_python_of_this_machine_is_nobody_else_s(spark: Any) -> None:
+    assert "PYSPARK_PYTHON" not in os.environ
+    assert spark.sparkContext.pythonExec == sys.executable
+
+
+def test_after_java_has_died_another_one_is_started(folder: Path) -> None:
+    path = folder / "alone.parquet"
+    pq.write_table(mixed(20).select([0, 2]), path)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", KILLED, ADDRESS, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["20", "20"], done.stderr

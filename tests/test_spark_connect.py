@@ -176,6 +176,22 @@ def test_elsewhere_their_files_are_refused(lake: Callable[[str], Path], kind: st
         assert run(["audit", str(path)]) == 1
 
 
+@pytest.mark.parametrize("kind", LAKES)
+def test_spark_does_not_read_their_files_one_by_one(
+    address: str, lake: Callable[[str], Path], kind: str
+) -> None:
+    """Also where their folder is none of this machine's, as far as their names tell."""
+    path = lake(kind)
+    one = next(path.rglob("*.parquet"))
+    for name in (one, path / "**" / "*.parquet", one.parent / "*.parquet", path.parent):
+        which = "Delta" if name == path.parent else kind.title()
+        with pytest.raises(DataError, match=f"a table of {which}, some of which may hold"):
+            open_database(address, str(name))
+    for place in (path, one, path / "*.parquet"):
+        with pytest.raises(DataError, match=f"{kind.title()}.*give --table {kind}:file:"):
+            open_database(address, f"file://{place}")
+
+
 def test_a_server_that_reads_no_such_tables(
     connect_address: str, lake: Callable[[str], Path]
 ) -> None:

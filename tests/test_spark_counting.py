@@ -238,6 +238,8 @@ def test_the_way_that_is_taken(cluster: Any) -> None:
         spark_counter(frame, len(TABLE) + 1)
     with pytest.raises(UsageError, match="cannot run at once"):
         spark_counter(frame, len(TABLE), Wish("standing", parts=9))
+    with pytest.raises(UsageError, match="hold every free slot"):
+        spark_counter(frame, len(TABLE), Wish("standing", parts=slots))
     with pytest.raises(UsageError, match="not done here"):
         spark_counter(frame, len(TABLE), Wish("sql"))
 
@@ -253,7 +255,9 @@ def test_no_route_to_the_driver(cluster: Any) -> None:
         spark_counter(frame, len(TABLE), Wish("standing", "198.51.100.1", patience=5))
     slow = frame.mapInArrow(asleep, frame.schema).repartition(1)
     with pytest.raises(Lost, match="did not call"):
-        StandingCounter(slow, 1, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame)), patience=3)
+        StandingCounter(
+            slow, 1, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame, 4)), patience=3
+        )
     nothing_runs(cluster)
 
 
@@ -290,11 +294,13 @@ def test_lost_python_workers(cluster: Any) -> None:
 
 
 def test_what_executors_keep_is_private_and_gone_at_the_end(cluster: Any) -> None:
-    parts = ClassicParts(frame_of(cluster, TABLE).repartition(3))
+    parts = ClassicParts(frame_of(cluster, TABLE).repartition(3), 3)
     counter = JobsCounter(parts)
     check(counter, TABLE, 1)
-    root = Path(cluster.sparkContext.getConf().get("spark.local.dir"))
-    kept = list(root.rglob(f"thinveil-{parts._run}"))
+    # Java keeps to the folders of the first session that it had
+    utils, java = cluster._jvm.org.apache.spark.util.Utils, cluster._jsc.sc()
+    roots = map(Path, utils.getOrCreateLocalRootDirs(java.conf()))
+    kept = [each for root in roots for each in root.parent.rglob(f"thinveil-{parts._run}")]
     assert kept
     assert all(each.stat().st_mode & 0o777 == 0o700 for each in kept)
     files = [file for each in kept for file in each.iterdir()]
@@ -314,7 +320,7 @@ def test_changed_records_are_noticed(cluster: Any) -> None:
             yield pa.RecordBatch.from_pydict({"c0": [secrets.randbits(40)] * each.num_rows})
 
     frame = cluster.range(10).repartition(2).mapInArrow(changing, "c0 long")
-    parts = ClassicParts(frame)
+    parts = ClassicParts(frame, 2)
     counter = JobsCounter(parts)
     batch = batches_for(np.zeros((9, 1), np.int64), 1, 1)[0]
     before = counter.count(batch)
@@ -323,7 +329,7 @@ def test_changed_records_are_noticed(cluster: Any) -> None:
     with pytest.raises(TargetError, match="changed while they were counted"):
         counter.count(batch)
     counter.close()
-    standing = StandingCounter(frame, 2, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame)))
+    standing = StandingCounter(frame, 2, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame, 2)))
     standing.count(batch)
     standing._job.close()  # type: ignore[union-attr]
     with pytest.raises(TargetError, match="changed while they were counted"):
@@ -334,7 +340,7 @@ def test_changed_records_are_noticed(cluster: Any) -> None:
 def test_idle_tasks_give_their_slots_back(cluster: Any) -> None:
     frame = frame_of(cluster, TABLE).repartition(2)
     counter = StandingCounter(
-        frame, 2, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame)), idle=0.5
+        frame, 2, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame, 2)), idle=0.5
     )
     check(counter, TABLE, 1)
     nothing_runs(cluster)
@@ -361,9 +367,9 @@ def test_ctrl_c_ends_jobs(cluster: Any, standing: bool) -> None:
 
     def start() -> None:
         if standing:
-            StandingCounter(slow, 1, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame)))
+            StandingCounter(slow, 1, "127.0.0.1", lambda: JobsCounter(ClassicParts(frame, 4)))
         else:
-            JobsCounter(ClassicParts(slow))
+            JobsCounter(ClassicParts(slow, 1))
 
     timer = threading.Timer(5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
@@ -391,7 +397,7 @@ def test_parts_that_are_gone(way: tuple[Any, Any]) -> None:
     codes = some_codes()
     frame = frame_of(session, codes)
     classic = hasattr(frame, "_jdf")
-    parts = ClassicParts(frame) if classic else ConnectParts(frame.repartition(2), 2)
+    parts = ClassicParts(frame, 4) if classic else ConnectParts(frame.repartition(2), 2)
     counter = JobsCounter(parts)
     check(counter, codes, 2)
     parts.forget()

@@ -108,6 +108,9 @@ def test_code_travels_under_a_name_of_its_own() -> None:
 def test_a_way_must_be_one() -> None:
     with pytest.raises(UsageError, match="no way of counting"):
         Wish("teleport")
+    for way in ("jobs", "sql"):
+        with pytest.raises(UsageError, match="needs no address"):
+            Wish(way, "127.0.0.1")
 
 
 # ---- lines

@@ -28,6 +28,7 @@ ENGINES: Final = ("auto", "memory", "duckdb")
 
 _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://", re.IGNORECASE)
+_SPARK: Final = re.compile(r"(spark|sc)://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
 _PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
 _ASKED: Final = ("spark", "say", "temporary_tables")
@@ -139,7 +140,11 @@ def opened(
         raise UsageError("--table: only a database has tables by name")
     if named and not asked.get("temporary_tables", True) and kind != "database":
         raise UsageError("--no-temporary-tables: only a database has some; leave it out")
-    if (library := type(source).__module__.partition(".")[0]) in ("ibis", "pyspark"):
+    library = type(source).__module__.partition(".")[0]
+    spark = _SPARK.match(source) if named and source else library == "pyspark"
+    if asked.get("spark", "auto") != "auto" and not spark:
+        raise UsageError("--spark: only tables in Spark are counted by it; leave it out")
+    if library in ("ibis", "pyspark"):
         return _of_others(source, library, schema, asked, how)
     if schema is not None and kind in ("people", "service"):
         whose = "the embedded people bring their" if kind == "people" else "a service brings its"

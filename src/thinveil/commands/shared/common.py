@@ -233,9 +233,12 @@ def open_table(
         "spark": origin.get("spark") or "auto",
         "temporary_tables": not origin.get("no_temporary_tables"),
     }
+    notes = partial(note, notices)
     with busy(notices, "opening the table") as shown:
-        how["say"] = getattr(shown, "update", None)
-        held = opened(*where, tell=partial(note, notices), **how)
+        told: list[Callable[[str], None]] = [getattr(shown, "update", lambda _: None)]
+        how["say"] = lambda text: told[-1](text)
+        held = opened(*where, tell=notes, **how)
+    told.append(notes)  # what a database says later, while it is counted
     remarks = getattr(held, "remarks", NO_REMARKS)
     again = verdicts is not None and verdicts.is_interactive and notices.is_interactive
     brief = [each.partition(". If ")[0] for each in remarks.doubts]

@@ -9,6 +9,7 @@ from thinveil.curator.database.fields import counts_of
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.words import (
     Rows,
+    all_rows,
     any_of,
     between,
     column,
@@ -54,6 +55,27 @@ def checked(session: Session, codes: Rows, schema: Schema, where: str) -> int:
                 raise DataError(f"{which} {_ONE[verb] if rows == 1 else verb} {rest}")
         raise DataError(f"{where} was changed while it was read: open it when nobody writes to it")
     return found["records"]
+
+
+def check_joined(session: Session, rows: Rows, codes: Rows, records: int, where: str) -> None:
+    """See that each row has one code a column, though texts have theirs from lists.
+
+    A database that takes different texts for the same would join a row to several of a list. As
+    others may write, two statements may differ: only then both are asked at once.
+    """
+    if not codes.query.args.get("joins"):
+        return
+    ((plain,),) = session.rows(rows.select({"rows": all_rows()}))
+    if plain == records:
+        return
+    counts = ({"place": number(n), "rows": all_rows()} for n in range(2))
+    found = dict(session.rows(*map(Rows.select, (rows, codes), counts)))
+    if found[0] != found[1]:
+        raise DataError(
+            f"{where}: {many(found[0], 'row')} became {found[1]} when texts were looked up in "
+            "lists: the database takes different texts for the same, or shows other rows each time "
+            "it is asked. Use a view whose texts are compared letter by letter"
+        )
 
 
 def _tests(place: int, attribute: Attribute) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.database.addresses import connected, is_file, unread
-from thinveil.curator.database.checking import checked
+from thinveil.curator.database.checking import check_joined, checked
 from thinveil.curator.database.codes import GAP, code_table, infer_fields
 from thinveil.curator.database.counting import DatabaseCounter
 from thinveil.curator.database.engines.spark import Spark
@@ -21,6 +21,7 @@ from thinveil.curator.database.fields import fields_of
 from thinveil.curator.database.mixing_codes import WAYS, mixed, names_of
 from thinveil.curator.database.scanning import ScanningCounter
 from thinveil.curator.database.session import Refused, Session, opening
+from thinveil.curator.database.spark.jobs import quiet
 from thinveil.curator.database.spark.picking import wished
 from thinveil.curator.database.words import (
     Rows,
@@ -85,6 +86,7 @@ class DatabaseTable:
     _where: str
     _different: int | None = None  # rows that are kept, where equal records are kept once
     _digest: str = ""
+    _counter: Counter | None = None
 
     @staticmethod
     def of(
@@ -131,11 +133,16 @@ class DatabaseTable:
         return self._session.statements
 
     def counter(self) -> Counter:
-        """Return what counts the records of this table, inside the database.
+        """Return what counts the records of this table, inside the database; one for all who ask.
 
         Where that is in this process, and the different records of a large table fit, an index of
         them counts: the same numbers, without a statement a round.
         """
+        if self._counter is None:
+            self._counter = self._made()
+        return self._counter
+
+    def _made(self) -> Counter:
         codes = (self._different or 0) * len(self.schema)
         if self._session.engine.here and 0 < codes * _A_CODE <= half_of_memory():
             with opening(self._where):
@@ -186,6 +193,7 @@ class DatabaseTable:
 
     def close(self) -> None:
         """Take away what was kept in the database, and leave it if it was opened here."""
+        self._counter = None
         self._session.close()
 
     def __enter__(self) -> DatabaseTable:
@@ -220,9 +228,10 @@ def _opened(
     if schema is None:
         inferred, texts = infer_fields(session, plain, fields, reading)
         schema = inferred.schema
-    codes = code_table(session, plain, fields, schema, reading, texts)
-    codes = _kept(session, codes)
+    coded = code_table(session, plain, fields, schema, reading, texts)
+    codes = _kept(session, coded)
     records = checked(session, codes, schema, where)
+    check_joined(session, plain, coded, records, where)
     if inferred is not None:
         remarks = inferred.remarks(records)
     different = None
@@ -299,7 +308,7 @@ def open_database(
     reading = reading_of(how)
     where = shown(address)
     wish = wished(spark)
-    say = say or (lambda _: None)
+    say = say or quiet
     say(f"opening {where}")
     try:
         with opening(where):
@@ -319,14 +328,22 @@ def open_database(
 
 
 def open_frame(
-    frame: Any, schema: Schema | None = None, *, spark: str = "auto", **how: Any
+    frame: Any,
+    schema: Schema | None = None,
+    *,
+    temporary_tables: bool = True,
+    spark: str = "auto",
+    say: Callable[[str], None] | None = None,
+    **how: Any,
 ) -> DatabaseTable:
     """Open a data frame of Spark, in its own session, which stays open.
 
     Args:
         frame: The data frame, also one of Spark Connect.
         schema: What is public about the columns; inferred where it is None.
+        temporary_tables: Whether some may be made, as for `open_database`.
         spark: How Spark counts, as for `open_database`.
+        say: Is told what takes a while.
         **how: How it is read, the fields of `Reading`, as for `load`.
 
     Raises:
@@ -336,12 +353,12 @@ def open_frame(
     if not hasattr(frame, "sparkSession") or not hasattr(frame, "createOrReplaceTempView"):
         raise UsageError(f"cannot count inside a {type(frame).__name__}: give a data frame")
     where = "the data frame in Spark"
-    for each in ("say", "temporary_tables"):  # there are no others in Spark
-        how.pop(each, None)
     with opening(where):
         engine = Spark(frame.sparkSession)
-        engine.wish = wished(spark)
+        engine.wish, engine.say = wished(spark), say or quiet
         session = Session(engine)
+        if not temporary_tables:
+            session.store_nothing()
         with session.closed_on_failure():
             rows = engine.named(frame, where)
     return DatabaseTable.of(session, rows, schema, reading_of(how), where=where)

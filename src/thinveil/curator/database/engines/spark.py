@@ -1,19 +1,15 @@
 """Spark: a cluster, threads of this machine, or a server of Spark Connect.
 
-Temporary tables are checkpoints with a name. Rounds are counted by the executors themselves
-(`curator/database/spark`), or by SQL where they must not run Python.
+Temporary tables are data frames that Spark keeps, with a name. Rounds are counted by the executors
+themselves (`curator/database/spark`), or by SQL where they must not run Python.
 """
 
 from __future__ import annotations
 
-import atexit
+import glob
 import json
-import os
 import re
 import secrets
-import shutil
-import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,22 +30,21 @@ from thinveil.curator.database.engines.protocol import (
     no_table,
     told,
 )
-from thinveil.curator.database.parquet_files import LAKES, lake_of
+from thinveil.curator.database.parquet_files import LAKES, LOGS, lake_of, refuse_lakes
 from thinveil.curator.database.spark import warming
 from thinveil.curator.database.spark.picking import SparkCounter, Wish, spark_counter
-from thinveil.curator.database.spark.tuning import LOCAL, QUICK
+from thinveil.curator.database.spark.starting import THREADS, forget_java, hurry, started
 from thinveil.curator.database.words import Rows, call, exp
 from thinveil.curator.tables.reading import leaving_out
 from thinveil.errors import DataError, TargetError, ThinveilError, UsageError
 from thinveil.language.queries import Codes
 from thinveil.passwords import shown
 
-_LOCAL: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
 _HOST: Final = r"([\w.-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}"
 _CLUSTER: Final = re.compile(f"{_HOST}(,{_HOST})*")
 _PATTERN: Final = re.compile(r"([\\*?\[\]{}])")
 """What means something in a path: Hadoop takes every path for a pattern."""
-_MASTER: Final = re.compile(f"{_LOCAL.pattern}|{_CLUSTER.pattern}")
+_MASTER: Final = re.compile(f"{THREADS.pattern}|{_CLUSTER.pattern}")
 _SERVER: Final = re.compile(rf"{_HOST}(/(;[\w.-]+=[^;\s]*)*)?")
 """Behind sc://: a host, its port, and parameters, as PySpark takes them."""
 _OWN: Final = "thinveil_"
@@ -103,7 +98,7 @@ class Spark(Engine):
                 from pyspark.sql.connect.session import SparkSession as Remote
 
                 session = Remote.builder.remote(f"sc://{rest}").create()
-                _hurry(session)
+                hurry(session)
                 with suppress(Exception):  # Sail takes a plain number only
                     session.conf.set("spark.sql.session.localRelationSizeLimit", "67108864")
                 session.range(1).count()  # is anybody there?
@@ -112,7 +107,7 @@ class Spark(Engine):
 
             there = SparkSession.getActiveSession()
             if there is None:
-                return cls(_spark_session(SparkSession, rest), owned=True)
+                return cls(started(SparkSession, rest), owned=True)
             return cls(there)
 
     def table(self, name: str | None, where: str) -> Rows:
@@ -124,6 +119,7 @@ class Spark(Engine):
                 return self.named(self._session.read.format(kind).load(path), where)
         if name is not None and ("/" in name or name.lower().endswith((".parquet", ".pq"))):
             literal = _PATTERN.sub(r"\\\1", name) if Path(name).exists() else name
+            self._refuse_lakes(name, where)
             with told(f"{where}: {shown(name)!r} cannot be read", "check the path"):
                 return self.named(self._session.read.parquet(literal), where)
         with listing(where):
@@ -136,6 +132,30 @@ class Spark(Engine):
             if None not in parts:
                 return self.named(self._session.table(_quoted(*map(str, parts))), where)
         raise no_table(names, name, where)
+
+    def _refuse_lakes(self, name: str, where: str) -> None:
+        """Refuse files of a table of Delta or Iceberg: some records may have been removed since."""
+        if here := [name] if Path(name).exists() else glob.glob(name, recursive=True):
+            for each in map(Path, here):
+                refuse_lakes(name, map(str, each.rglob("*.parquet") if each.is_dir() else [each]))
+            return
+        folder = _PATTERN.split(name)[0]
+        while folder := folder.rstrip("/"):
+            for kind in LAKES:
+                if self._has(f"{folder}/{LOGS[kind]}"):
+                    raise DataError(
+                        f"{where}: files of a table of {LAKES[kind]}, some of which may hold "
+                        "records that are no longer in it: give "
+                        f"--table {shown(f'{kind}:{folder}')}"
+                    )
+            folder = folder.rpartition("/")[0] if "/" in folder.rpartition("://")[2] else ""
+
+    def _has(self, pattern: str) -> bool:
+        """Tell whether Spark sees files of a name; it says no where it may not look."""
+        try:
+            return bool(self._session.read.text(pattern).schema)
+        except Exception:
+            return False
 
     def _tables(self, statement: str, *, temporary: bool) -> list[str]:
         """Return the names of tables, none where there is no such schema; ours are left out."""
@@ -218,9 +238,11 @@ class Spark(Engine):
     def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Have a data frame computed once, when it is first read, and name it.
 
-        Lost parts of it are computed again (by lineage), which a checkpoint would not allow.
+        Lost parts of it are computed again (by lineage), which a checkpoint would not allow. Spark
+        takes two frames of one plan for the same, though files were changed in between: a condition
+        that always holds makes this one its own.
         """
-        frame = self._session.sql(statement).persist()
+        frame = self._session.sql(statement).filter(f"'{name}' = '{name}'").persist()
         frame.createOrReplaceTempView(name)
         self._kept[name] = frame
 
@@ -267,15 +289,21 @@ class Spark(Engine):
 
     def close(self) -> None:
         """Forget what was opened, and stop the session if it was started here."""
-        for counter in self._counters:
-            counter.close()
-        for name in self._opened:
-            self._session.catalog.dropTempView(name)
+        with suppress(Exception):  # where Java is gone, the session is stopped all the same
+            for counter in self._counters:
+                counter.close()
+            for name in self._opened:
+                self._session.catalog.dropTempView(name)
         if self._owned:
-            if not self._remote:
-                warming.end(self._session.sparkContext)
+            with suppress(Exception):
+                if not self._remote:
+                    warming.end(self._session.sparkContext)
             with _open_sockets():
-                self._session.stop()
+                try:
+                    self._session.stop()
+                except Exception:
+                    if not self._remote:
+                        forget_java()
 
 
 @contextmanager
@@ -285,14 +313,6 @@ def _open_sockets() -> Iterator[None]:
         warnings.simplefilter("ignore", ResourceWarning)
         warnings.simplefilter("ignore", FutureWarning)
         yield
-
-
-def _hurry(session: Any) -> None:
-    """Have a server that is gone called again for some seconds, not for ten minutes."""
-    with suppress(Exception):  # not part of the public interface
-        from pyspark.sql.connect.client.retries import DefaultPolicy
-
-        session.client.set_retry_policies([DefaultPolicy(max_retries=4)])
 
 
 def _plain_type(kind: Any) -> str:
@@ -316,42 +336,3 @@ def _lake(name: str) -> tuple[str, str] | None:
 def _quoted(*names: str) -> str:
     """Return the parts of a table's name as Spark reads them."""
     return ".".join("`" + each.replace("`", "``") + "`" for each in names)
-
-
-def _spark_session(kind: Any, rest: str) -> Any:
-    """Start Spark without its web page; a single machine needs few partitions."""
-    local = _LOCAL.fullmatch(rest) is not None
-    builder = kind.builder.appName("thinveil").master(rest if local else f"spark://{rest}")
-    settings = dict(QUICK)
-    if local:
-        settings |= LOCAL
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else any python3 that is found
-        settings["spark.driver.host"] = "127.0.0.1"
-        settings["spark.driver.bindAddress"] = "127.0.0.1"
-        settings["spark.authenticate"] = "true"  # by a secret that Spark draws; others may knock
-        folder = tempfile.mkdtemp(prefix="thinveil-")  # nobody else may read it
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        settings["spark.local.dir"] = folder
-        if not Path("spark-warehouse").exists():  # Spark would make one here, and leave it behind
-            settings["spark.sql.warehouse.dir"] = folder
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")  # what it writes may quote values
-    _leave_no_settings(session.sparkContext, settings)
-    if local:
-        warming.begin(session)
-    return session
-
-
-def _leave_no_settings(context: Any, settings: dict[str, str]) -> None:
-    """Take our settings from the properties of Java, where the next session would find them.
-
-    The context has a copy. A cluster of somebody else in the same process would not start: it
-    would have to know a secret that Spark draws for this machine only.
-    """
-    with suppress(Exception):  # not part of the public interface
-        java = context._jvm.java.lang.System
-        for key, value in settings.items():
-            if java.getProperty(key) == value:
-                java.clearProperty(key)

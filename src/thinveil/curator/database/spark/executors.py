@@ -44,7 +44,8 @@ ANSWER: Final = f"{HANDLE}, answer binary"
 Handle = tuple[int, int, str]
 """The number of a part, how many records it has, and their seal."""
 
-_MOST_KEPT: Final = 16  # indexes of a run in one process
+_MOST_KEPT: Final = 1024  # indexes of a run in one process: more than it has parts, or all of
+# them would be made anew in each round
 _LOOK: Final = 2.0  # seconds between looks whether the folder is still there
 _MIXERS: Final = ((0x9E3779B97F4A7C15, 30), (0xBF58476D1CE4E5B9, 27))
 """Odd factors and shifts that spread bits (SplitMix64)."""

@@ -20,7 +20,7 @@ from thinveil.language.queries import Codes, QueryBatch
 from thinveil.language.texts import many
 
 _TRIES: Final = 3
-"""How often a round is asked before the run ends (a round figure)."""
+"""How often a round is asked in vain before the run ends (a round figure)."""
 CHANGED: Final = (
     "the records in Spark changed while they were counted: copy the table to where nobody writes "
     "(a folder of Parquet files, say), and start again"
@@ -56,30 +56,39 @@ class JobsCounter:
 
     def _counted(self, batch: QueryBatch) -> Codes:
         request = Request.of(batch, with_cells=batch.cells.digest != self._sent)
-        for left in reversed(range(_TRIES)):
+        known: dict[Handle, bytes] = {}
+        left = _TRIES
+        while True:
+            before = len(known)
             try:
                 answers = self._parts.ask(request.to_bytes())
             except Exception as error:
-                if not left:
+                if left == 1:
                     raise TargetError(
                         f"Spark failed while it counted ({type(error).__name__}): see that it is "
                         "up, then resume the run from its transcript"
                     ) from None
                 answers = []
-            if answers and whole(handle for handle, _ in answers) != self.whole:
+            handles = [handle for handle, _ in answers]
+            if answers and whole(handles) != self.whole:
                 raise TargetError(CHANGED)
-            if answers and all(each.startswith(COUNTED) for _, each in answers):
+            known |= {handle: each for handle, each in answers if each.startswith(COUNTED)}
+            if answers and known.keys() >= {*handles}:
                 self._sent = batch.cells.digest
-                return added([each[1:] for _, each in answers], len(batch.cell))
+                return added([known[each][1:] for each in handles], len(batch.cell))
             request = Request.of(batch, with_cells=True)
+            if len(known) > before:
+                continue  # a task may run where its part is not kept, and the next one where it is
+            left -= 1
+            if not left:
+                raise TargetError(
+                    "Spark's executors do not keep what they are given: let Spark count by SQL "
+                    "(--spark sql)"
+                )
             if not answers or any(each == NO_RECORDS for _, each in answers):
                 self._say("Spark: something was lost, the codes are kept anew")
                 with suppress(Exception):  # the next try says what is wrong
                     self._parts.renew()
-        raise TargetError(
-            "Spark's executors do not keep what they are given: choose another way of counting "
-            '(way = "sql")'
-        )
 
     def close(self) -> None:
         """Take away what the executors keep."""

@@ -12,6 +12,7 @@ import hmac
 import secrets
 import socket
 import struct
+import time
 from contextlib import suppress
 from typing import Final
 
@@ -22,11 +23,15 @@ MOST_BYTES: Final = 2**30
 BYE: Final = b"bye"
 """What a task says that leaves since nobody asked."""
 
+GREETING: Final = 5.0
+"""Seconds that the driver gives to a greeting: who calls may be anybody (a round figure)."""
+
 _HEAD: Final = struct.Struct("<Q16s")
 _CALL: Final = struct.Struct("<Q16s")
 _HELLO: Final = struct.Struct("<Q8s")
 _DRAWN: Final = 32
-_PATIENCE: Final = 20.0  # seconds for the few bytes of a greeting
+_PATIENCE: Final = 20.0  # seconds for all of a greeting
+_STALLED: Final = 60.0  # seconds without a byte inside a message: the other end has vanished
 _CLOSED: Final = "the other end is gone"
 
 
@@ -43,22 +48,25 @@ class Line:
     def to(where: tuple[str, int], secret: bytes) -> Line:
         """Call the driver, and hang up unless it knows the secret."""
         end = socket.create_connection(where, timeout=_PATIENCE)
-        return Line._greeted(end, secret, b"task", b"driver")
+        return Line._greeted(end, secret, b"task", b"driver", _PATIENCE)
 
     @staticmethod
     def of(end: socket.socket, secret: bytes) -> Line:
-        """Take the call of a task, and hang up unless it knows the secret."""
-        return Line._greeted(end, secret, b"driver", b"task")
+        """Take the call of a task, and hang up unless it soon shows that it knows the secret."""
+        return Line._greeted(end, secret, b"driver", b"task", GREETING)
 
     @staticmethod
-    def _greeted(end: socket.socket, secret: bytes, mine: bytes, other: bytes) -> Line:
+    def _greeted(
+        end: socket.socket, secret: bytes, mine: bytes, other: bytes, patience: float
+    ) -> Line:
+        last = time.monotonic() + patience
         try:
-            end.settimeout(_PATIENCE)
+            end.settimeout(patience)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             drawn = secrets.token_bytes(_DRAWN)
             end.sendall(drawn)
-            theirs = _exactly(end, _DRAWN)
+            theirs = _exactly(end, _DRAWN, last)
             # The task proves first: nobody learns from a driver what a keyed hash is like.
             both = b"".join(sorted((drawn, theirs)))
             for side in (b"task", b"driver"):
@@ -66,10 +74,10 @@ class Line:
                 proof = hashlib.blake2b(text, key=secret, digest_size=32).digest()
                 if side == mine:
                     end.sendall(proof)
-                elif not hmac.compare_digest(_exactly(end, 32), proof):
+                elif not hmac.compare_digest(_exactly(end, 32, last), proof):
                     raise Garbled("whoever called does not know the secret of the job")
             key = hashlib.blake2b(both, key=secret).digest()
-            end.settimeout(None)
+            end.settimeout(_STALLED)
             return Line(end, key, mine, other)
         except BaseException:
             end.close()
@@ -105,7 +113,7 @@ class Line:
             return None
         except OSError:
             return None
-        self._end.settimeout(None)
+        self._end.settimeout(_STALLED)
         return self.receive()
 
     def _hash(self, way: str, content: bytes) -> bytes:
@@ -155,10 +163,12 @@ def told(message: bytes) -> tuple[int, str]:
     return records, seal.hex()
 
 
-def _exactly(end: socket.socket, length: int) -> bytes:
-    """Return so many bytes."""
+def _exactly(end: socket.socket, length: int, last: float | None = None) -> bytes:
+    """Return so many bytes, all of them before a moment if one is given."""
     parts = bytearray()
     while len(parts) < length:
+        if last is not None:
+            end.settimeout(max(last - time.monotonic(), 0.001))
         some = end.recv(min(length - len(parts), 2**20))
         if not some:
             raise ConnectionError(_CLOSED)

@@ -43,13 +43,13 @@ class Parts(Protocol):
 class ClassicParts:
     """Parts by RDDs: what Spark caches are handles, so tasks go to where the codes are."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, number: int) -> None:
         self._frame = frame
         self._context = frame.sparkSession.sparkContext
         self._tag = f"thinveil-{secrets.token_hex(4)}"
         self._run = secrets.token_hex(16)
         self._handles: Any = None
-        self.number = int(frame.rdd.getNumPartitions())
+        self.number = number
 
     def keep(self) -> list[Handle]:
         """Have the executors keep the codes and return the handles."""

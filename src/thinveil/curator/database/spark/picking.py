@@ -21,6 +21,13 @@ _PART: Final = 250_000  # records that are worth a task of their own (a round fi
 _PART_UNSEEN: Final = 1_000_000  # the same where nobody says how many slots there are
 _MOST_UNSEEN: Final = 64
 
+_ENCRYPTS: Final = (
+    "spark.network.crypto.enabled",
+    "spark.authenticate.enableSaslEncryption",
+    "spark.ssl.rpc.enabled",
+)
+"""Settings by which Spark encrypts what it sends."""
+
 SparkCounter = JobsCounter | StandingCounter
 
 
@@ -43,6 +50,8 @@ class Wish:
     def __post_init__(self) -> None:
         if self.way not in WAYS:
             raise UsageError(f"{self.way!r} is no way of counting: choose {', '.join(WAYS)}")
+        if self.host and self.way not in ("auto", "standing"):
+            raise UsageError(f"{self.way} needs no address: only a standing job is called back")
 
 
 AS_USUAL: Final = Wish()
@@ -51,11 +60,11 @@ AS_USUAL: Final = Wish()
 def wished(text: str) -> Wish:
     """Read what somebody wants of the way of counting: a way, and an address behind a colon.
 
-    >>> wished("auto").way, wished("standing:10.0.0.7").host
-    ('auto', '10.0.0.7')
+    >>> wished("auto").way, wished("standing:10.0.0.7").host, wished("auto:[fd00::7]").host
+    ('auto', '10.0.0.7', 'fd00::7')
     """
     way, _, host = text.partition(":")
-    return Wish(way, host)
+    return Wish(way, host.strip("[]"))
 
 
 def spark_counter(
@@ -94,14 +103,14 @@ def _made(frame: Any, records: int, wish: Wish, say: Callable[[str], None]) -> S
     if wish.way == "standing" and why_not:
         raise UsageError(f"no standing job here: {why_not}")
     if wish.way in ("auto", "standing") and not why_not:
-        number = wish.parts or _number(records, free - (wish.way == "auto"))
+        number = wish.parts or _number(records, free - 1)  # statements go on beside it
         cut = _cut(frame, number)
         try:
             return StandingCounter(
                 cut,
                 number,
                 wish.host or _host(context),
-                lambda: JobsCounter(ClassicParts(cut), say),
+                lambda: JobsCounter(ClassicParts(cut, number), say),
                 say=say,
                 patience=wish.patience,
             )
@@ -109,7 +118,8 @@ def _made(frame: Any, records: int, wish: Wish, say: Callable[[str], None]) -> S
             if wish.way == "standing":
                 raise TargetError(f"no standing job here: {lost}") from None
             why_not = str(lost)
-    counter = JobsCounter(ClassicParts(_cut(frame, wish.parts or _number(records, slots))), say)
+    number = wish.parts or _number(records, slots)
+    counter = JobsCounter(ClassicParts(_cut(frame, number), number), say)
     if why_not:
         counter.note += f" (no standing job: {why_not})"
     return counter
@@ -163,10 +173,10 @@ def _why_not(context: Any, free: int, wish: Wish) -> str:
         return (
             f"{many(wanted, 'task')} cannot run at once, as {many(max(free, 0), 'slot')} can be had"
         )
-    if wish.way == "auto" and wanted == free:
+    if wanted == free:
         return "it would hold every free slot, and other statements would wait for ever"
     if not _local(context) and not wish.host:
-        for name in ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled"):
+        for name in _ENCRYPTS:
             if on(name):
                 return f"{name} is on, and its lines would not be encrypted"
     return ""

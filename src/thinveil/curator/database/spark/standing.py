@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,10 @@ PATIENCE: Final = 120.0
 """Seconds until all tasks must have called: they may wait for slots, or have no route."""
 IDLE: Final = 300.0
 """Seconds without a question after which tasks give their slots back (a round figure)."""
+_GREETED: Final = 64  # callers who are greeted at once (a round figure)
+
+Call = tuple[Line, int, bytes]
+"""A line to a task, its part, and which start of the job it belongs to."""
 
 
 class Lost(Exception):
@@ -53,7 +58,8 @@ class _Job:
         self._ended = threading.Event()
         self._lines: list[Line] = []
         self._sent = b""
-        with socket.create_server((host, 0), backlog=max(parts, 16)) as door:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, 0), family=family, backlog=max(parts, 256)) as door:
             where = (host, door.getsockname()[1])
             task = shipped("serve", where, self._secret, idle)
             standing = frame.mapInArrow(task, HANDLE, barrier=True)
@@ -89,7 +95,12 @@ class _Job:
 
         Whoever does not know the secret is sent away, and so are tasks of another start.
         """
-        door.settimeout(0.2)
+        arrived: SimpleQueue[Call] = SimpleQueue()
+        over = threading.Event()
+        waiting = threading.Thread(
+            target=_taken, args=(door, self._secret, arrived, over), daemon=True
+        )
+        waiting.start()
         starts: dict[bytes, dict[int, Line]] = {}
         chosen: dict[int, Line] = {}
         try:
@@ -98,14 +109,14 @@ class _Job:
                     raise Lost("the job ended before its tasks had called")
                 if time.monotonic() > last:
                     raise Lost("the tasks did not call: no free slots, or no route to the driver")
-                with suppress(TimeoutError, Garbled, ConnectionError):
-                    line = Line.of(door.accept()[0], self._secret)
-                    part, attempt = called(line.receive())
+                with suppress(Empty):
+                    line, part, attempt = arrived.get(timeout=0.2)
                     start = starts.setdefault(attempt, {})
                     start[part] = line
                     if len(start) == parts:
                         chosen = start
         finally:
+            over.set()
             for start in starts.values():
                 for line in start.values() if start is not chosen else ():
                     line.close()
@@ -123,6 +134,9 @@ class _Job:
         request = Request.of(batch, with_cells=batch.cells.digest != self._sent).to_bytes()
         self._sent = batch.cells.digest
         try:
+            for line in select.select(self._lines, [], [], 0.0)[0]:
+                line.receive()  # nobody has asked it anything, so it says goodbye, or is gone
+                raise Left("the tasks have left")
             for line in self._lines:
                 line.send(request)
             answers = [self._heard(line) for line in self._lines]
@@ -143,6 +157,48 @@ class _Job:
         if not self._ended.wait(2.0):
             with suppress(Exception):
                 self._context.cancelJobsWithTag(self._tag)
+
+
+def _taken(
+    door: socket.socket, secret: bytes, arrived: SimpleQueue[Call], over: threading.Event
+) -> None:
+    """Take calls until it is over, and greet each beside the others: some may say nothing."""
+    room = threading.Semaphore(_GREETED)
+    door.settimeout(0.2)
+    while not over.is_set():
+        try:
+            end = door.accept()[0]
+        except TimeoutError:
+            continue
+        except OSError:  # it is closed, or too many are open
+            time.sleep(0.05)
+            continue
+        room.acquire()
+        given = (end, secret, arrived, over, room)
+        threading.Thread(target=_greeted, args=given, daemon=True).start()
+
+
+def _greeted(
+    end: socket.socket,
+    secret: bytes,
+    arrived: SimpleQueue[Call],
+    over: threading.Event,
+    room: threading.Semaphore,
+) -> None:
+    """Greet one caller, and hand the line on if it is a task."""
+    try:
+        with suppress(OSError, Garbled):
+            line = Line.of(end, secret)
+            try:
+                part, attempt = called(line.receive())
+                if over.is_set():
+                    raise Garbled("nobody waits any more")
+            except BaseException:
+                line.close()
+                raise
+            arrived.put((line, part, attempt))
+    finally:
+        room.release()
 
 
 class StandingCounter:
