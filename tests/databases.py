@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import sqlite3
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from itertools import count
 from typing import Any
 
 import duckdb
@@ -27,7 +27,7 @@ from thinveil.curator.tables.dataset import Dataset
 from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.queries import WHOLE, Cells, Codes, QueryBatch
-from thinveil.language.schema import INFINITE, LIMIT, MISSING
+from thinveil.language.schema import INFINITE, LIMIT, MISSING, Categories, Schema
 
 Place = Callable[[pa.Table], tuple[Session, Rows]]
 """Puts a table into a database and returns the two."""
@@ -54,6 +54,9 @@ HOSTILE_TEXTS = (
 )  # fmt: skip
 """The same of values; also patterns, and what statements have words for."""
 
+COLLATED = ("a", "A", "a ", "\u00e4", "e", "\u00e9")
+"""Texts that a collation may take for the same."""
+
 FILES = (
     "a.parquet", "ab.parquet", "a*.parquet", "b [1]*.parquet", "b 1.parquet", "it's.parquet",
     "{a,ab}.parquet", "q?.parquet", "qu.parquet", "ba\\ck.parquet", "100%20.parquet", "#h.parquet",
@@ -61,7 +64,7 @@ FILES = (
 )  # fmt: skip
 """Names of files, some of which would be patterns that match others."""
 
-_NUMBERS = count()
+_NUMBERS = itertools.count()
 
 
 def _name(content: pa.Table) -> str:
@@ -304,6 +307,25 @@ def check_hostile(place: Place, names: Iterable[str], without: str = "") -> None
     with DatabaseTable.of(*place(content), reading=Reading(missing=missing)) as table:
         assert table.schema == expected.schema
         assert records_of(table.to_dataset()) == records_of(expected)
+
+
+def check_collated(opened: Callable[[], tuple[Session, Rows]]) -> None:
+    """Hold a table whose column x has `COLLATED`, and a collation, to what memory makes of them.
+
+    They are told apart by lists of texts in the statement, and by joined ones, sent or written.
+    """
+    content = pa.table({"x": COLLATED})
+    listed = Schema((Categories("x", COLLATED),))
+    longer = Schema((Categories("x", (*COLLATED, *(f"other {each}" for each in range(100)))),))
+    for schema, stores in itertools.product((None, listed, longer), (True, False)):
+        session, rows = opened()
+        if not stores:
+            session.store_nothing()
+        expected = load(content, schema)
+        with DatabaseTable.of(session, rows, schema) as table:
+            assert table.schema == expected.schema
+            assert table.records == expected.records
+            assert records_of(table.to_dataset()) == records_of(expected)
 
 
 def check_hostile_names(

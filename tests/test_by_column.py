@@ -69,6 +69,7 @@ LEFT: dict[str, str | bytes] = {
     "a quote behind a space": 'a,b\n1,x\n2,"y" \n3,z\n',
     "comments between": "a,b\n1,x\n# note\n2,y\n",
     "spaces before": 'a, b\n1, "x, y"\n2, z\n',
+    "a byte order mark below the names": "a,b\n\ufeff1,x\n2,y\n",
     "aligned": "a  b\n1  2\n10 3\n",
     "a NUL": "a,b\n1,x\n2,\0\n",
     "not UTF-8 after much that is": ("a,b\n" + "1,x\n" * 40_000).encode() + b"2,\xff\n",

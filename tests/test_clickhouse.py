@@ -26,13 +26,15 @@ from databases import (
     in_engine,
     mixed,
     quoted,
+    records_of,
 )
 from servers import absent
 from test_counting import TABLE, tables_with_batches
-from thinveil import Curator, audit, idp
+from thinveil import Categories, Curator, Schema, audit, idp, load
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.database.engines.clickhouse import ClickHouse
 from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes, QueryBatch
 from worlds import examples
@@ -194,7 +196,6 @@ def test_values_that_only_clickhouse_has(owner: Any, engine: ClickHouse) -> None
         ("Int128", "77", "'the column' has the type int128"),
         ("DateTime64(9)", "'2020-01-01 10:00:00.123456789'", "too fine"),
         ("Float64", "inf", "1 row is infinite"),
-        ("UInt64", "18446744073709551615", "1 row of column 'the column'"),
         ("Int64 DEFAULT length(file('/etc/hostname'))", "77", "calls a function"),
     ):
         owner.query(
@@ -204,6 +205,62 @@ def test_values_that_only_clickhouse_has(owner: Any, engine: ClickHouse) -> None
         with pytest.raises(DataError, match=words) as caught:
             DatabaseTable.of(*in_engine(engine, "strange"))
         assert value.strip("'") not in str(caught.value).replace("infinite", "")
+
+
+def test_a_default_that_reads_an_alias_reads_no_file(
+    owner: Any, engine: ClickHouse, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("s3cr3tX")
+    called = f"file('{tmp_path}/secret.txt')"
+    owner.query("CREATE OR REPLACE TABLE old (n Int64) ENGINE = MergeTree ORDER BY n")
+    owner.query("INSERT INTO old VALUES (1)")
+    for added in (
+        f"y String ALIAS {called}",
+        "z String DEFAULT 'it''s (\\'' ",
+        "d Int64 DEFAULT -5",
+    ):
+        owner.query(f"ALTER TABLE old ADD COLUMN {added}")
+    with DatabaseTable.of(*in_engine(engine, "old")) as table:
+        assert table.to_dataset().rows() == [(1, "it's ('", -5)]
+    for way in ("DEFAULT y", "MATERIALIZED `y`", "DEFAULT 'a' || y || 'b'"):
+        owner.query(f"ALTER TABLE old ADD COLUMN x String {way}")
+        with pytest.raises(
+            DataError, match=r"'[xy]' has a default that calls a function"
+        ) as caught:
+            DatabaseTable.of(*in_engine(engine, "old"))
+        assert "s3cr3tX" not in str(caught.value)
+        owner.query("ALTER TABLE old DROP COLUMN x")
+
+
+def test_decimals_keep_the_zeros_at_their_end(place: Place) -> None:
+    values = [Decimal("1.10"), Decimal("-99.00"), None]
+    content = pa.table({"x": pa.array(values, pa.decimal128(10, 2))})
+    for missing in (("-99.00",), ("-99",), ("1.1",)):
+        with DatabaseTable.of(*place(content), reading=Reading(missing=missing)) as table:
+            assert records_of(table.to_dataset()) == records_of(load(content, missing=missing))
+    schema = Schema((Categories("x", ("1.10", "-99.00"), missing=True),))
+    with DatabaseTable.of(*place(content), schema) as table:
+        assert records_of(table.to_dataset()) == records_of(load(content, schema))
+
+
+def test_odd_numbers_are_those_of_memory(owner: Any, engine: ClickHouse, place: Place) -> None:
+    for values, kind in (
+        ([-0.0, 0.0, 1 / 3], pa.float64()),
+        ([2**62, 1, None], pa.int64()),
+        ([Decimal(10**18), Decimal("0.5")], pa.decimal128(38, 1)),
+        ([Decimal(7), Decimal("0.5")], pa.decimal128(38, 20)),
+    ):
+        check_codes(place, pa.table({"x": pa.array(values, kind)}))
+    content = pa.table({"x": [0.0, 0.5, float("inf"), float("-inf")]})
+    missing = ("inf", "-inf", "0.5")
+    with DatabaseTable.of(*place(content), reading=Reading(missing=missing)) as table:
+        assert records_of(table.to_dataset()) == records_of(load(content, missing=missing))
+    owner.query("CREATE OR REPLACE TABLE wide (x UInt64) ENGINE = Memory")
+    owner.query(f"INSERT INTO wide VALUES ({2**64 - 1}), (7)")
+    expected = load(pa.table({"x": pa.array([2**64 - 1, 7], pa.uint64())}))
+    with DatabaseTable.of(*in_engine(engine, "wide")) as table:
+        assert table.schema == expected.schema
+        assert records_of(table.to_dataset()) == records_of(expected)
 
 
 def test_views_and_other_tables_of_files_are_not_read(owner: Any, folder: Path) -> None:

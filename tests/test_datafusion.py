@@ -35,6 +35,7 @@ from thinveil import Curator, audit, idp, load
 from thinveil.curator.counting.scan import Counter
 from thinveil.curator.database.engines.datafusion import DataFusion
 from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.tables.reading import Reading
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes, QueryBatch
 from worlds import examples
@@ -166,6 +167,32 @@ def test_types_of_arrow(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": fine}), path)
     with pytest.raises(DataError, match="too fine"):
         open_database(f"datafusion://{path}")
+
+
+def test_parts_of_a_file_may_be_empty(tmp_path: Path) -> None:
+    content = pa.table({"x": [1, 2], "word": ["a", None]})
+    with pq.ParquetWriter(tmp_path / "a.parquet", content.schema) as file:
+        for each in (content.slice(0, 0), content):
+            file.write_table(each)
+    pq.write_table(content.slice(0, 0), tmp_path / "b.parquet")
+    with open_database(f"datafusion://{tmp_path}") as table:
+        assert records_of(table.to_dataset()) == records_of(load(content))
+
+
+def test_odd_numbers_and_names_are_those_of_memory(place: Place) -> None:
+    for values, kind in (
+        ([2**62, 1, None], pa.int64()),
+        ([2**64 - 1, 5], pa.uint64()),
+        ([Decimal(10**18), Decimal("0.5")], pa.decimal128(38, 1)),
+        ([Decimal(7), Decimal("0.5")], pa.decimal128(38, 20)),
+        ([0.0, -0.0, 1 / 3], pa.float64()),
+    ):
+        content = pa.table({"a": pa.array(values, kind), "A": range(len(values))})
+        check_codes(place, content)
+    content = pa.table({"x": [0.0, 0.5, float("inf"), float("-inf")]})
+    missing = ("inf", "-inf", "0.5")
+    with DatabaseTable.of(*place(content), reading=Reading(missing=missing)) as table:
+        assert records_of(table.to_dataset()) == records_of(load(content, missing=missing))
 
 
 def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +16,12 @@ from hypothesis import given
 
 from contracts import OnServer, check_counts
 from databases import (
+    COLLATED,
     HOSTILE,
     VARIABLES,
     Place,
     check_codes,
+    check_collated,
     check_hostile,
     check_hostile_names,
     contents,
@@ -31,7 +35,7 @@ from servers import mariadb
 from test_counting import TABLE, tables_with_batches
 from thinveil import Curator, audit, idp, load
 from thinveil.curator.counting.scan import Counter
-from thinveil.curator.database.engines.mariadb import MariaDB
+from thinveil.curator.database.engines.mariadb import MariaDB, _parts
 from thinveil.curator.database.engines.protocol import Engine
 from thinveil.curator.database.table import DatabaseTable, open_database
 from thinveil.errors import DataError, UsageError
@@ -40,6 +44,20 @@ from worlds import examples, ranges
 
 UNNAMED = "\0\U0001f600"
 """What no name in MariaDB can hold: NUL, and all beyond the basic plane of Unicode."""
+
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBejCCAR+gAwIBAgIUcWLi2IEThPg9L7sV8/2a/xF/rUUwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGYSB0ZXN0MCAXDTI2MTExOTAyMjY1OFoYDzIxMjYxMDI2MDIy
+NjU4WjARMQ8wDQYDVQQDDAZhIHRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AATSMNusStJ8//k4oIFZsI4Y2wGlh/9+4Ekc2xIP9mZX7PQZvacXzEzvr4P7+2ds
+UGojrJU7IFgtCKARqAnAiAb4o1MwUTAdBgNVHQ4EFgQUjgzXI62dwmjR+6M42Jrp
+way7C48wHwYDVR0jBBgwFoAUjgzXI62dwmjR+6M42Jrpway7C48wDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAspT1/4cGc24leQBkYUmcScHKYZNQ
+3p6BJeIDMtOeKZkCIQC856kUO0WSZAVW5KP9iAt1i+UbOmsKTx1DGRRXbCUIwA==
+-----END CERTIFICATE-----
+"""
+"""A certificate of nobody, made for this test: openssl req -x509 -newkey ec."""
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +230,7 @@ def test_values_that_only_mariadb_has(run: Any, engines: Any) -> None:
         ("DATETIME", "'0000-00-00 00:00:00'", "beyond the years 1 to 9999"),
         ("TIME", "'-10:00:00'", "1 row of column 'the column'"),
         ("TIME", "'30:00:00'", "1 row of column 'the column'"),
-        ("BIGINT UNSIGNED", "18446744073709551615", "1 row of column 'the column'"),
+        ("BIGINT UNSIGNED", "18446744073709551615", "1 row is too large"),
         ("BLOB", "'s3cr3t'", "'the column' has the type blob"),
         ("BIT(9)", "77", "'the column' has the type bit"),
         ("POINT", "NULL", "'the column' has the type point"),
@@ -279,6 +297,45 @@ def test_others_write_while_we_count(run: Any, place: Place) -> None:
         run("DELETE FROM written")
         assert counter.count(batch).tolist() == [3]
         assert table.digest() == before
+
+
+@pytest.mark.parametrize("isolation", ["REPEATABLE-READ", "READ-COMMITTED"])
+def test_others_write_while_each_statement_scans(
+    address: str, run: Any, place: Place, isolation: str
+) -> None:
+    """One state is seen, also where transactions usually see what others commit meanwhile."""
+    place(from_codes(TABLE), "written")  # type: ignore[call-arg]
+    run(f"SET GLOBAL tx_isolation = '{isolation}'")
+    with open_database(address, "written", temporary_tables=False) as table:
+        assert not table.remarks.assumed
+        counter, before = table.counter(), table.digest()
+        batch = ranges([0], [3], [4], [0])
+        assert counter.count(batch).tolist() == [3]
+        run("DELETE FROM written WHERE a0 = 3")
+        assert counter.count(batch).tolist() == [3]
+        object.__setattr__(table, "_digest", "")
+        assert table.digest() == before
+    with open_database(address, "written", temporary_tables=False) as table:
+        assert table.counter().count(batch).tolist() == [0]
+    run("SET GLOBAL tx_isolation = 'REPEATABLE-READ'")
+
+
+def test_texts_are_told_apart_whatever_their_collation(run: Any, engines: Any) -> None:
+    run("CREATE OR REPLACE TABLE collated (x VARCHAR(9) COLLATE utf8mb4_general_ci)")
+    run("INSERT INTO collated VALUES " + ", ".join(f"('{each}')" for each in COLLATED))
+    assert run("SELECT count(DISTINCT x) FROM collated")[0][0] < len(COLLATED)
+    check_collated(lambda: in_engine(engines(), "collated"))
+
+
+def test_a_file_of_authorities_has_the_server_checked(tmp_path: Path) -> None:
+    import pymysql
+
+    file = tmp_path / "ca.pem"
+    file.write_text(AUTHORITY)
+    told = _parts(f"ann@census.example/people?ssl_ca={file}", "here")
+    context = pymysql.Connection(**told, defer_connect=True).ctx
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert context.check_hostname
 
 
 def test_mysql_is_told_from_mariadb(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

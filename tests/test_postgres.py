@@ -14,10 +14,12 @@ from hypothesis import given
 
 from contracts import OnServer, check_counts
 from databases import (
+    COLLATED,
     HOSTILE,
     VARIABLES,
     Place,
     check_codes,
+    check_collated,
     check_hostile,
     check_hostile_names,
     contents,
@@ -181,6 +183,19 @@ def test_values_that_only_postgres_has(connection: Any, engines: Any) -> None:
         with pytest.raises(DataError, match=f"'{column}'") as caught:
             DatabaseTable.of(*in_engine(engines(), "public.odd"))
         assert "infinity" not in str(caught.value)
+
+
+def test_texts_are_told_apart_whatever_their_collation(connection: Any, engines: Any) -> None:
+    connection.execute("CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', "
+                       "deterministic = false)")  # fmt: skip
+    for kind in ("text", "varchar(9)"):
+        connection.execute(f"CREATE TABLE collated (x {kind} COLLATE loose)")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO collated VALUES (%s)", [(each,) for each in COLLATED])
+        same = "SELECT count(DISTINCT x) FROM collated"
+        assert connection.execute(same).fetchone() < (len(COLLATED),)
+        check_collated(lambda: in_engine(engines(), "public.collated"))
+        connection.execute("DROP TABLE collated")
 
 
 def test_a_table_in_another_schema(address: str, connection: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,16 +16,19 @@ from click.testing import CliRunner
 from hypothesis import given
 
 from databases import (
+    COLLATED,
     HOSTILE,
     PLACES,
     VARIABLES,
     Place,
     check_codes,
+    check_collated,
     check_every_kind,
     check_hostile,
     contents,
     from_codes,
     in_duckdb,
+    in_engine,
     in_sqlite,
     mixed,
 )
@@ -34,10 +38,13 @@ from thinveil import Curator, Schema, audit, idp, load
 from thinveil.commands.main import cli
 from thinveil.commands.shared.resuming import recorded_origin
 from thinveil.curator.counting.scan import ScanCounter
+from thinveil.curator.database.checking import check_joined
 from thinveil.curator.database.engines.duckdb import DuckDB
+from thinveil.curator.database.engines.protocol import Engine
 from thinveil.curator.database.engines.sqlite import SQLite
 from thinveil.curator.database.session import Session
 from thinveil.curator.database.table import DatabaseTable, open_database
+from thinveil.curator.database.words import Rows, column
 from thinveil.errors import DataError, UsageError
 from thinveil.language.queries import Codes, QueryBatch
 from thinveil.language.schema import Categories
@@ -89,7 +96,8 @@ def test_counts_are_those_of_a_scan(name: str, case: tuple[Codes, list[QueryBatc
 
 
 def test_names_and_texts_are_nothing_but_themselves(place: Place) -> None:
-    check_hostile(place, (*HOSTILE, *VARIABLES), without="\0")
+    names = (each for each in (*HOSTILE, *VARIABLES) if "\0" not in each)  # which no name can hold
+    check_hostile(place, names)
 
 
 @pytest.mark.parametrize("name", list(PLACES))
@@ -130,7 +138,7 @@ def test_statements_stay_short(place: Place, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_more_texts_than_a_statement_lists_are_joined(place: Place) -> None:
-    texts = [f"it's {each}" for each in range(100)]
+    texts = ["nul\0", "nul", *(f"it's {each}" for each in range(98))]
     content = pa.table({"text": texts, "x": list(range(100))})
     expected = load(
         content, Schema((Categories("text", (*texts, "else")), load(content).schema[1]))
@@ -139,6 +147,93 @@ def test_more_texts_than_a_statement_lists_are_joined(place: Place) -> None:
         scan, counter = ScanCounter(expected.codes), table.counter()
         for batch in (ranges([0], [3], [50], [0]), ranges([1], [3], [50], [0])):
             assert counter.count(batch).tolist() == scan.count(batch).tolist()
+
+
+def test_statements_stay_short_besides_their_lists_of_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lists that leave room to boxes are counted, and longer ones leave them a share."""
+    sent: list[str] = []
+
+    def watched(self: DuckDB, statement: str, width: int) -> Codes:
+        sent.append(statement)
+        return np.empty((0, width), np.int64)
+
+    monkeypatch.setattr(DuckDB, "codes", watched)
+    texts = [f"a long text {each}" for each in range(300)]
+    content = pa.table({"x": texts, "y": [f"{each}!" for each in texts]})
+    boxes = 2000
+    batch = ranges([each % 2 for each in range(boxes)], [0] * boxes, [4] * boxes, [0] * boxes)
+    with DatabaseTable.of(*storing_nothing(PLACES["duckdb"])(content)) as table:
+        lists = len(table._session.sql(table._codes))
+        for longest, most in ((2 * lists, 2 * lists), (lists // 2, lists + lists // 2)):
+            monkeypatch.setattr(DuckDB, "longest", longest)
+            sent.clear()
+            table.counter().count(batch)
+            assert len(sent) > 1
+            assert max(map(len, sent)) <= most
+
+
+@pytest.mark.parametrize("texts", [20_000, 33_000, 50_000])
+def test_sqlite_looks_many_texts_up_by_an_index(texts: int) -> None:
+    """Of 32,766 rows in one list, 3.40 would look at each for each record."""
+    engine = SQLite(sqlite3.connect(":memory:"))
+    engine.run("CREATE TABLE held (x TEXT)")
+    numbers = np.arange(texts)
+    listed = engine.inline({"key": [f"text {each}" for each in range(texts)], "code": numbers})
+    joined = f'SELECT sum(m."code") FROM held LEFT JOIN {listed} AS m ON (x || \'\') = m."key"'
+    plan = [row[3] for row in engine.rows(f"EXPLAIN QUERY PLAN {joined}")]
+    assert any("USING AUTOMATIC" in each for each in plan)
+    engine.run("INSERT INTO held VALUES ('text 7'), ('text 19999'), ('none')")
+    assert engine.rows(joined) == [(20_006,)]
+    engine._connection.close()
+
+
+# ---- collations
+
+
+def _collated(name: str, collation: str) -> Any:
+    """Return what opens a table whose column has a collation."""
+    base: Any = duckdb.connect() if name == "duckdb" else sqlite3.connect(":memory:")
+    base.execute(f"CREATE TABLE collated (x VARCHAR COLLATE {collation})")
+    base.executemany("INSERT INTO collated VALUES (?)", [(each,) for each in COLLATED])
+    base.commit()
+    ((kept,),) = base.execute("SELECT count(DISTINCT x) FROM collated").fetchall()
+    assert kept < len(COLLATED)
+    return lambda: in_engine((DuckDB if name == "duckdb" else SQLite)(base), "collated")
+
+
+@pytest.mark.parametrize(
+    ("name", "collation"),
+    [
+        ("duckdb", "NOCASE"),
+        ("duckdb", "NOCASE.NOACCENT"),
+        ("sqlite", "NOCASE"),
+        ("sqlite", "RTRIM"),
+    ],
+)
+def test_texts_are_told_apart_whatever_their_collation(name: str, collation: str) -> None:
+    check_collated(_collated(name, collation))
+
+
+def test_rows_that_lists_of_texts_multiply_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema, opened = Schema((Categories("x", COLLATED),)), _collated("duckdb", "NOCASE")
+    session, rows = opened()
+    plain = rows.select({"x0": column("x")})
+
+    def joined(texts: int) -> Rows:
+        sent = session.put({"key": ["a"] * texts}).at("m0")
+        return Rows(plain.query.join(sent, on="TRUE", join_type="left"), ("c0",))
+
+    check_joined(session, plain, plain, 7, "here")  # nothing is joined
+    check_joined(session, plain, joined(1), 7, "here")  # others wrote between two statements
+    with pytest.raises(DataError, match="6 rows became 12 when texts were looked up"):
+        check_joined(session, plain, joined(2), 12, "here")
+    monkeypatch.setattr(DuckDB, "plain", Engine.plain)  # which leaves a text its collation
+    with pytest.raises(DataError, match="6 rows became 8 when texts were looked up"):
+        DatabaseTable.of(session, rows, schema)
 
 
 def test_a_file_shows_no_single_state_and_the_remark_says_so(tmp_path: Path) -> None:

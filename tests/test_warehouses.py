@@ -14,7 +14,9 @@ from sqlglot import exp
 
 from databases import HOSTILE, HOSTILE_TEXTS, KINDS, batches_for, contents, mixed, records_of
 from thinveil import Curator, audit, idp, load
+from thinveil.auditing.targets import round_seconds
 from thinveil.curator.counting.scan import ScanCounter
+from thinveil.curator.database import fields
 from thinveil.curator.database.warehouses import WAREHOUSES, open_warehouse
 from thinveil.curator.database.words import column, equal, named, text
 from thinveil.errors import DataError, UsageError
@@ -90,6 +92,42 @@ def test_times_of_the_day(dialect: str) -> None:
     content = pa.table({"at": [dt.time(0, 0), dt.time(23, 59, 59, 123_000), dt.time(7, 30)]})
     with open_warehouse(Translated(dialect, content), dialect, "census.people") as table:
         assert records_of(table.to_dataset()) == records_of(load(content))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "words"),
+    [("trino", r"has the type time\(9\)"), ("snowflake", "1 row is finer than microseconds")],
+)
+def test_times_of_the_day_that_are_too_fine(dialect: str, words: str) -> None:
+    content = pa.table({"at": pa.array([10**9, 1], pa.time64("ns"))})
+    with pytest.raises(DataError, match=f"column 'at'.* {words}"):
+        open_warehouse(Translated(dialect, content), dialect, "census.people")
+
+
+def test_times_of_the_day_are_taken_by_how_fine_they_are() -> None:
+    trino = WAREHOUSES["trino"](None)
+    for words in ("time", *(f"time({each})" for each in range(4))):
+        assert trino.kind(words).this.name == "TIME"
+    for words in (*(f"time({each})" for each in range(4, 13)), "time(3) with time zone"):
+        assert trino.kind(words) == words
+    for dialect, plain in (("tsql", "TIME(6)"), ("snowflake", "TIME(6)")):
+        engine = WAREHOUSES[dialect](None)
+        fine = engine.kind("TIME")
+        field = fields._field(engine, fields.Asked("at", column("at"), fine, ()))
+        again = engine.words(field.sound)
+        assert again.count(plain) == 1, "what is left of it in microseconds must be all of it"
+        assert plain in engine.words(field.value)
+    assert engine.kind("TIME").this.name == "TIME_NS"
+
+
+@every
+def test_rounds_are_dear(dialect: str) -> None:
+    with open_warehouse(Translated(dialect, small()), dialect, "census.people") as table:
+        curator = Curator(table, idp())
+        assert round_seconds(curator) == 1
+        asked = audit(curator).run.meter
+        few = audit(Curator(load(small()), idp()), rounds="few").run.meter
+        assert (asked.queries, asked.rounds) == (few.queries, few.rounds)
 
 
 @every

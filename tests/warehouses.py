@@ -23,7 +23,7 @@ _TYPES = {
     "trino": {
         "INTEGER": "integer", "BIGINT": "bigint", "VARCHAR": "varchar", "BOOLEAN": "boolean",
         "DECIMAL(12,2)": "decimal(12,2)", "DOUBLE": "double", "FLOAT": "real", "DATE": "date",
-        "TIMESTAMP": "timestamp(6)", "TIME": "time(3)",
+        "TIMESTAMP": "timestamp(6)", "TIME": "time(3)", "TIME_NS": "time(9)",
     },
     "bigquery": {
         "INTEGER": "INT64", "BIGINT": "INT64", "VARCHAR": "STRING", "BOOLEAN": "BOOL",
@@ -33,7 +33,7 @@ _TYPES = {
     "snowflake": {
         "INTEGER": ("NUMBER", 38, 0), "BIGINT": ("NUMBER", 38, 0), "VARCHAR": "TEXT",
         "BOOLEAN": "BOOLEAN", "DECIMAL(12,2)": ("NUMBER", 12, 2), "DOUBLE": "FLOAT",
-        "DATE": "DATE", "TIMESTAMP": "TIMESTAMP_NTZ", "TIME": "TIME",
+        "DATE": "DATE", "TIMESTAMP": "TIMESTAMP_NTZ", "TIME": "TIME", "TIME_NS": "TIME",
     },
     "databricks": {
         "INTEGER": "int", "BIGINT": "bigint", "VARCHAR": "string", "BOOLEAN": "boolean",
@@ -110,6 +110,8 @@ def _for_duckdb(node: Any, dialect: str) -> Any:
         node.set("db", None)
         node.set("catalog", None)
     if isinstance(node, exp.DataType):
+        if node.this.name == "TIME" and _fine(node):
+            return exp.DataType.build("time_ns", dialect="duckdb")
         plain = re.sub(r"\(.*\)", "", node.sql("duckdb"))
         if dialect == "tsql" and node.this.name == "FLOAT" and node.expressions:
             return exp.DataType.build("double")  # FLOAT(53) has eight bytes
@@ -120,6 +122,11 @@ def _for_duckdb(node: Any, dialect: str) -> Any:
     if isinstance(node, exp.Unnest):
         return _values(node.expressions[0].expressions)
     return node
+
+
+def _fine(kind: Any) -> bool:
+    """Tell whether a type has more than microseconds."""
+    return any(int(each.name) > 6 for each in kind.expressions)
 
 
 def _values(records: list[Any]) -> Any:

@@ -31,6 +31,7 @@ from thinveil.curator.database.words import (
     row_number,
     text,
 )
+from thinveil.curator.tables.arrow import pyarrow
 from thinveil.curator.tables.delimited import check_rows, found_layout
 from thinveil.curator.tables.kinds.registry import first_bytes
 from thinveil.curator.tables.reading import Reading
@@ -93,28 +94,47 @@ def _files(path: str, reading: Reading) -> tuple[Session, Rows, tuple[str, ...]]
         with told(f"{path}: cannot be read", WHOLE):
             these = listed([*map(literal, files)])
             rows = session.engine.described(raw(f"read_parquet({these}, union_by_name = false)"))
-            if not any(map(is_unnamed, rows.columns)):
+            names = [*(own := _own_names(files[0])), *rows.columns[len(own) :]]
+            if names == [*rows.columns] and not any(map(is_unnamed, names)):
                 return session, rows, ()
-            return session, *_without_needless(session, rows, these, reading)
+            if any(_own_names(each) != own for each in files[1:]):
+                raise DataError(f"{path}: cannot be read: {WHOLE}")
+            return session, *_without_needless(session, rows, names, these, reading)
+
+
+def _own_names(path: str) -> list[str]:
+    """Return what the columns of a Parquet file are called in it: DuckDB changes some names."""
+    names: list[str] = pyarrow("Reading Parquet").parquet.read_schema(path).names
+    return names
 
 
 def _without_needless(
-    session: Session, rows: Rows, files: str, reading: Reading
+    session: Session, rows: Rows, names: Sequence[str], files: str, reading: Reading
 ) -> tuple[Rows, tuple[str, ...]]:
-    """Leave columns without a name out that only count the rows of their file, or are empty."""
-    names = rows.columns
+    """Leave columns without a name out that only count the rows of their file, or are empty.
+
+    `names` are those in the files.
+    """
     unnamed = [place for place, name in enumerate(names) if is_unnamed(name)]
     numbered = raw(f"read_parquet({files}, union_by_name = false, file_row_number = true)")
-    texts = {f"f{place}": cast(column(names[place]), "text") for place in unnamed}
+    texts = {f"f{place}": cast(column(rows.columns[place]), "text") for place in unnamed}
     counted = Rows(numbered, ()).select({"row": column("file_row_number"), **texts})
     found = _needless(session, counted, unnamed)
     called, assumed = named(names, *found, reading)
-    return _renamed(rows, names, called), (*assumed,)
+    return _renamed(rows, rows.columns, called), (*assumed,)
 
 
 def _renamed(rows: Rows, names: Sequence[str], called: Sequence[str | None]) -> Rows:
-    """Return the columns that have a name now, under it."""
+    """Return the columns that have a name now, under it; DuckDB must tell the names apart."""
     kept = {new: old for new, old in zip(called, names, strict=True) if new is not None}
+    known: dict[bytes, str] = {}
+    for name in kept:
+        other = known.setdefault(name.encode().lower(), name)
+        if other != name:
+            raise DataError(
+                f"columns {other!r} and {name!r} differ only by case, and DuckDB takes them for "
+                "one: rename one, or read the file into memory (--engine memory)"
+            )
     kinds = dict(zip(rows.columns, rows.kinds, strict=True))
     chosen = rows.select({new: column(old) for new, old in kept.items()})
     return replace(chosen, kinds=tuple(kinds[old] for old in kept.values()))

@@ -14,6 +14,8 @@ from thinveil.curator.database.words import (
     double,
     equal,
     exp,
+    number,
+    remainder,
     rounded,
 )
 from thinveil.errors import DataError
@@ -21,6 +23,8 @@ from thinveil.language.schema import EXACT, LIMIT, Attribute, Grid
 
 WHOLE_FLOAT: Final = 2**53
 """Up to here all whole numbers are floats of eight bytes."""
+_FINE: Final = LIMIT // 2**50
+"""Codes in steps below this one may be too many for one division of floats."""
 
 
 def code_of(field: Field, grid: Attribute) -> tuple[Any, Any]:
@@ -43,20 +47,20 @@ def code_of(field: Field, grid: Attribute) -> tuple[Any, Any]:
             f"column {grid.name!r}: a step of {grid.step} cannot be counted exactly in a database; "
             f"use one of at most {PLACES} decimals"
         )
-    most = LIMIT // 10**places
+    most = (LIMIT - 1) // 10**places
     value = field.value
     if field.kind == "integer":
         inside = between(value, -most, most)
-        scaled = value if not places else cases((inside, value)) * 10**places
-        return _divided(inside, scaled, width)
+        scaled = value if places == 0 and width == 1 else cases((inside, value)) * 10**places
+        return _divided(inside, exp.paren(scaled), width)
     if field.kind == "decimal":
-        whole = below(value)
-        valid = between(whole, -most, most).and_(
-            equal(rounded(value, min(places, field.places)), value)
-        )
-        scaled = cast(cases((between(whole, -most, most), whole)), "bigint")
+        whole, valid = below(value), equal(rounded(value, min(places, field.places)), value)
+        if field.exceeds(places):
+            inside = between(whole, -most, most)
+            whole, valid = cases((inside, whole)), inside.and_(valid)
+        scaled = cast(whole, "bigint")
         if places:
-            rest = rounded(cast(value - whole, "double") * double(10**places))
+            rest = rounded(cast(value - below(value), "double") * double(10**places))
             scaled = scaled * 10**places + cast(rest, "bigint")
         return _divided(exp.paren(valid), exp.paren(scaled), width)
     return _divided(*float_at(field, places), width)
@@ -80,8 +84,15 @@ def _divided(valid: Any, scaled: Any, width: int) -> tuple[Any, Any]:
     """Return codes in steps of a width; what is no multiple of it is not valid."""
     if width == 1:
         return valid, scaled
-    code = cast(rounded(exp.paren(cast(scaled, "double") / double(width))), "bigint")
-    return exp.paren(valid.and_(equal(code * width, scaled))), code
+    code = _quotient(scaled, width)
+    if width < _FINE:  # what is left of a large number is small
+        code = exp.paren(code + _quotient(exp.paren(scaled - code * width), width))
+    return exp.paren(valid.and_(equal(remainder(scaled, width), number(0)))), code
+
+
+def _quotient(scaled: Any, width: int) -> Any:
+    """Return about how often a width goes into a whole number: exactly, up to 2^50 times."""
+    return cast(rounded(exp.paren(cast(scaled, "double") / double(width))), "bigint")
 
 
 def mismatch(field: Field, attribute: Attribute) -> DataError:

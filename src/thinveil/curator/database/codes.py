@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import localcontext
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,9 @@ from thinveil.curator.database.session import Session
 from thinveil.curator.database.words import (
     Rows,
     absolute,
+    any_of,
+    below,
+    between,
     call,
     cases,
     cast,
@@ -59,6 +63,9 @@ GAP: Final = -LIMIT
 """The code of a missing value inside a database, below all others."""
 
 _TOGETHER: Final = 32  # columns whose texts one statement fetches: a round figure
+_TOO_LARGE: Final = "too large (codes end at 2^62)"
+_UNSOUND: Final = {"decimal": "too large or too fine", "clock": "finer than microseconds"}
+"""What is said of values that cannot be coded at all, by the kind of their column."""
 
 # ---- what a column is, where no schema says it
 
@@ -110,9 +117,10 @@ def _tests(field: Field) -> dict[str, Any]:
     if field.sound is not None:
         tests["unsound"] = there.and_(negated(field.sound))
         there = exp.paren(there.and_(field.sound))
-    if field.kind == "decimal":
+    if field.kind in ("integer", "decimal"):
         for places in range(field.places + 1):
-            tests[f"p{places}"] = there.and_(different(rounded(field.value, places), field.value))
+            off = _off(field, places)
+            tests |= {} if off is None else {f"p{places}": there.and_(off)}
     if field.kind == "float":
         most = 3.4028235e38 if field.single else 1.7976931348623157e308
         finite = exp.paren(absolute(cast(field.value, "double")) <= double(most))
@@ -130,13 +138,26 @@ def _tests(field: Field) -> dict[str, Any]:
     return tests
 
 
+def _off(field: Field, places: int) -> Any:
+    """Tell whether a number has more decimals, or is too large for a code of so many.
+
+    None where no number of the column's type is.
+    """
+    most, exceeds = (LIMIT - 1) // 10**places, field.exceeds(places)
+    if field.kind == "integer":
+        return negated(between(field.value, -most, most)) if exceeds else None
+    off = different(rounded(field.value, places), field.value)
+    large = negated(between(below(field.value), -most, most - 1))
+    return any_of(off, large) if exceeds else off
+
+
 def _unfit(field: Field, found: dict[str, int]) -> bool:
     """Tell whether numbers are more than arithmetic in a database codes exactly."""
-    if found.get("unsound") or found.get("infinite") or field.kind not in ("float", "decimal"):
+    if found.get("infinite") or field.kind not in ("float", "decimal", "integer"):
         return False
-    if field.single and found["p0"]:
-        return True  # its shortest decimals, which files hold, are not the nearest ones
-    unfit = all(found[f"p{places}"] for places in range(field.places + 1))
+    if found.get("unsound") or (field.single and found["p0"]):
+        return True  # of floats of four bytes, the decimals that files hold are not the nearest
+    unfit = all(found.get(f"p{places}") for places in range(field.places + 1))
     return unfit or found.get("large", 0) > 0
 
 
@@ -147,10 +168,9 @@ def _rows(count: int) -> str:
 def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
     gaps = found["gap"] > 0
     if found.get("unsound"):
-        what = "too large" if field.kind == "decimal" else "beyond the years 1 to 9999"
+        what = _UNSOUND.get(field.kind, "beyond the years 1 to 9999 or too fine")
         raise DataError(
-            f"column {field.name!r}: {_rows(found['unsound'])} {what} or too fine: round or "
-            "correct them"
+            f"column {field.name!r}: {_rows(found['unsound'])} {what}: round or correct them"
         )
     if found.get("infinite"):
         raise DataError(
@@ -162,11 +182,14 @@ def _of_numbers(field: Field, found: dict[str, int]) -> Grid:
     if field.kind in ("date", "time"):
         return time_grid(field.name, lambda width: not found[f"w{width}"], gaps)
     for places in range(field.places + 1):
-        if field.kind == "integer" or not found[f"p{places}"]:
+        if not found.get(f"p{places}"):
             return decimal_grid(field.name, -places, gaps)
+    what = f"of more than {PLACES} decimals"
+    if field.kind != "float" and field.exceeds(field.places):
+        what = f"too large (codes end at 2^62 steps) or {what}" if field.places else _TOO_LARGE
     raise DataError(
-        f"column {field.name!r}: {many(found[f'p{field.places}'], 'value')} of more than {PLACES} "
-        "decimals, which databases cannot count exactly: round the column (in a view, say)"
+        f"column {field.name!r}: {many(found[f'p{field.places}'], 'value')} {what}, which "
+        "databases cannot count exactly: round the column (in a view, say)"
     )
 
 
@@ -283,12 +306,10 @@ class _Coded:
         """Code the values of a column by a list of known ones."""
         value, keys = field.text, {text(each): code for each, code in known.items()}
         if field.kind == "float":
-            value = cast(field.value, "double")
-            floats = {
-                float(_own(field, each)): code
-                for each, code in known.items()
-                if NUMBER.fullmatch(each)
-            }
+            value = cast(field.value, "double") + double(0)  # -0.0 is 0.0: some joins compare bits
+            words = filter(NUMBER.fullmatch, known)
+            read = {each: float(_own(field, each)) + 0.0 for each in words}
+            floats = {each: known[word] for word, each in read.items() if isfinite(each)}
             keys = {double(each): code for each, code in floats.items()}
         if len(known) <= self._session.few:
             pairs = [(equal(value, each), number(code)) for each, code in keys.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from math import inf, isfinite
 from typing import Any, Final, Literal
 
 from thinveil.curator.database.engines.protocol import Engine
@@ -18,6 +19,8 @@ from thinveil.curator.database.words import (
     double,
     equal,
     exp,
+    in_full,
+    infinite,
     is_null,
     negated,
     number,
@@ -33,6 +36,8 @@ from thinveil.language.texts import CLOCK, DAY, clock, ticks
 
 PLACES: Final = 15
 """Decimals up to which a database's floating-point arithmetic is exact enough."""
+_DIGITS: Final = 18
+"""So many digits every code has room for: 10^18 < 2^62."""
 
 Gaps = Collection[str]
 """The texts that mean a missing value."""
@@ -51,6 +56,11 @@ class Field:
     text: Any = None  # its values as texts, where they can be written the same everywhere
     single: bool = False  # whether it holds floats of four bytes
     places: int = PLACES  # the most decimals that its type has
+    whole: float = inf  # the most digits before the point that its type has
+
+    def exceeds(self, places: int) -> bool:
+        """Tell whether its type has numbers that are too large for a code of so many decimals."""
+        return self.whole + places > _DIGITS
 
 
 def fields_of(session: Session, rows: Rows, names: Sequence[str], missing: Gaps) -> list[Field]:
@@ -65,22 +75,23 @@ def fields_of(session: Session, rows: Rows, names: Sequence[str], missing: Gaps)
 def _stored(session: Session, rows: Rows, names: Sequence[str]) -> list[Any]:
     """Tell columns by what they hold, where a declared type binds nobody."""
     kinds = ("integer", "real", "text", "blob")
-    found = counts_of(
-        session,
-        rows,
-        {
-            f"s{place}_{kind}": equal(exp.Typeof(this=column(f"x{place}")), text(kind))
-            for place in range(len(names))
-            for kind in kinds
-        },
-    )
+    flags = [place for place, declared in enumerate(rows.kinds) if declared.this.name == "BOOLEAN"]
+    tests = {
+        f"s{place}_{kind}": equal(exp.Typeof(this=column(f"x{place}")), text(kind))
+        for place in range(len(names))
+        for kind in kinds
+    }
+    tests |= {
+        f"s{place}_other": negated(column(f"x{place}").isin(number(0), number(1)))
+        for place in flags
+    }
+    found = counts_of(session, rows, tests)
     stored = []
     for place, declared in enumerate(rows.kinds):
         whole, real, texts, blob = (found[f"s{place}_{kind}"] for kind in kinds)
         if blob:
             raise _unsupported(names[place], "blob")
-        flag = declared.this.name == "BOOLEAN" and whole and not real and not texts
-        if flag:
+        if place in flags and whole and not (real or texts or found[f"s{place}_other"]):
             stored.append(declared)
         elif texts or not (whole or real):
             stored.append("mixed")
@@ -103,6 +114,12 @@ class Asked:
         """How many decimals a type has; none where it has any number."""
         parts = self.kind.expressions
         return int(parts[1].name) if len(parts) > 1 else None if not parts else 0
+
+    @property
+    def digits(self) -> float:
+        """How many digits a type has at most, decimals included; any number unless it says so."""
+        parts = self.kind.expressions
+        return int(parts[0].name) if parts else inf
 
 
 def _field(engine: Engine, asked: Asked) -> Field:
@@ -131,32 +148,39 @@ def _text(engine: Engine, asked: Asked) -> Field:
 def _integer(engine: Engine, asked: Asked) -> Field:
     values = [number(int(each)) for each in asked.missing if _is_text_of(each, int)]
     gap = _either(is_null(asked.value), asked.value, values)
-    value = cast(asked.value, "bigint")
-    return Field(asked.name, "integer", value, gap, text=cast(asked.value, "text"))
+    value, words = cast(asked.value, "bigint"), cast(asked.value, "text")
+    digits = 19 if asked.kind.this.name == "BIGINT" else 10
+    return Field(asked.name, "integer", value, gap, text=words, places=0, whole=digits)
 
 
 def _decimal(engine: Engine, asked: Asked) -> Field:
     texts = [each for each in asked.missing if PLAIN.fullmatch(each)]
     texts += ["NaN"] if "decimal" in engine.not_numbers else []
-    value, sound, words = asked.value, None, cast(asked.value, "text")
-    gap = _either(is_null(value), words, [text(each) for each in sorted(texts)])
     whole = asked.kind.this.name in _HUGE
     scale = 0 if whole else asked.scale
-    if whole:
-        value = cast(value, "decimal(38, 0)")
+    value, sound = asked.value, None
+    words = in_full(value, scale) if scale else cast(value, "text")
+    gap = _either(is_null(value), words, [text(each) for each in sorted(texts)])
+    if whole:  # the largest are no decimals
+        sound = between(value, 1 - LIMIT if asked.kind.this.name == "INT128" else 0, LIMIT - 1)
+        value = cast(cases((sound, value)), "decimal(38, 0)")
     if scale is None:  # of any size: one of fixed size is needed to round in
         inside = between(value, -LIMIT, LIMIT)
         fixed = cast(cases((inside, value)), "decimal(100, 50)")
         value, sound, scale = fixed, exp.paren(inside.and_(equal(fixed, value))), PLACES
-    return Field(asked.name, "decimal", value, gap, sound, words, places=min(scale, PLACES))
+    places, digits = min(scale, PLACES), asked.digits - scale
+    return Field(asked.name, "decimal", value, gap, sound, words, places=places, whole=digits)
 
 
 def _float(engine: Engine, asked: Asked) -> Field:
     null = is_null(asked.value)
     if "float" in engine.not_numbers:
         null = exp.paren(null.or_(engine.is_nan(asked.value)))
-    values = [float(each) for each in asked.missing if _is_text_of(each, _float_text)]
-    gap = _either(null, asked.value, [double(each) for each in sorted(values)])
+    values = sorted(float(each) for each in asked.missing if _is_text_of(each, _float_text))
+    gap = _either(null, asked.value, [double(each) for each in values if isfinite(each)])
+    for each in values:
+        if not isfinite(each):
+            gap = exp.paren(gap.or_(infinite(asked.value, above=each > 0)))
     return Field(asked.name, "float", asked.value, gap, single=asked.kind.this.name == "FLOAT")
 
 
@@ -191,9 +215,13 @@ def _years(engine: Engine, value: Any, kind: str) -> Any:
 
 
 def _clock(engine: Engine, asked: Asked) -> Field:
-    micros = engine.clock(asked.value)
+    plain, sound = asked.value, None
+    if asked.kind.this.name == "TIME_NS":
+        plain = cast(asked.value, "time")
+        sound = equal(asked.value, exp.cast(plain, asked.kind.copy()))
+    micros = engine.clock(plain)
     times = [number(clock(each)) for each in asked.missing if CLOCK.fullmatch(each)]
-    return Field(asked.name, "clock", micros, _either(is_null(asked.value), micros, times))
+    return Field(asked.name, "clock", micros, _either(is_null(asked.value), micros, times), sound)
 
 
 _TEXTS: Final = frozenset({
@@ -217,7 +245,7 @@ _KINDS: Final = (
          "TIMESTAMP_NS", "DATETIME", "DATETIME2", "DATETIME64"},
         _moment,
     ),
-    ({"TIME"}, _clock),
+    ({"TIME", "TIME_NS"}, _clock),
 )  # fmt: skip
 """What makes a field of a column of each type, by sqlglot's names of types."""
 

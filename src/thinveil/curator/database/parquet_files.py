@@ -23,6 +23,8 @@ from thinveil.passwords import missing
 LAKES: Final = {"delta": "Delta", "iceberg": "Iceberg"}
 """Tables whose log says which files of their folder count: what Spark calls them, and people."""
 WHOLE: Final = "see that all files are whole and have the same columns"
+LOGS: Final = {"delta": "_delta_log/*.json", "iceberg": "metadata/*.metadata.json"}
+"""Where the log of such a table lies in its folder."""
 _PARQUET: Final = (".parquet", ".pq")
 _LONGEST: Final = 2**17
 """The most bytes of a text: DuckDB handles 2,048 together, several times (measured: with texts of
@@ -43,7 +45,7 @@ def parquet_in(path: str) -> list[str]:
                 f"{path}: this is a folder, and there are no Parquet files (.parquet, .pq) in it: "
                 "give a CSV or Parquet file, a folder of Parquet files, or a database"
             )
-        _refuse_lakes(path, found)
+        refuse_lakes(path, found)
         return sorted(found)
     if at.is_file():
         kind = kind_of_file(at)
@@ -58,7 +60,7 @@ def parquet_in(path: str) -> list[str]:
         raise DataError(f"{missing(path)}: there is no such file: check the path")
     if any(Path(each).suffix.lower() not in _PARQUET for each in found):
         raise UsageError(f"{path}: a pattern must match Parquet files (.parquet, .pq) only")
-    _refuse_lakes(path, found)
+    refuse_lakes(path, found)
     return found
 
 
@@ -68,12 +70,10 @@ def lake_of(folder: Path) -> str | None:
     >>> lake_of(Path("nowhere")) is None
     True
     """
-    if (folder / "_delta_log").is_dir():
-        return "delta"
-    return "iceberg" if any(folder.glob("metadata/*.metadata.json")) else None
+    return next((kind for kind, log in LOGS.items() if any(folder.glob(log))), None)
 
 
-def _refuse_lakes(path: str, files: Iterable[str]) -> None:
+def refuse_lakes(path: str, files: Iterable[str]) -> None:
     """Refuse folders in which files also hold records that were changed or removed since."""
     folders = {each for file in files for each in Path(file).absolute().parents}
     for folder in sorted(folders):

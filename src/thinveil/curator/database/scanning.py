@@ -28,7 +28,7 @@ from thinveil.language.queries import WHOLE, Cells, Codes
 
 _PARTS: Final = 8  # kinds of boxes that one statement counts: a round figure
 _FEW: Final = 4  # boxes in a cell: joined rows are at most so many times the records
-_FEWEST: Final = 100  # boxes in a statement, however long the lists of texts are
+_LEAST: Final = 8  # a share of a statement that is left to boxes, however long its lists of texts
 
 
 class ScanningCounter(DatabaseCounter):
@@ -39,14 +39,16 @@ class ScanningCounter(DatabaseCounter):
         self._name, self._mark = session.own("codes"), session.own("boxes")
         self._parts: Kept[tuple[str, str]] = Kept(1000)
         self._coded: Kept[str] = Kept(100)
+        self._sizes: dict[str, int] = {}
 
     def _found(self, cells: Cells, asked: Asked, *, again: bool) -> Codes:
         """Count boxes in as few statements as their length allows."""
-        longest, found = self._session.engine.longest, []
+        found: list[Codes] = []
         waiting: list[_Part] = []
         for part in self._split(cells, asked):
-            size = len(part.text) + sum(len(each.text) for each in waiting)
-            if waiting and (size > longest or len(waiting) == _PARTS):
+            parts = [*waiting, part]
+            full = len(waiting) == _PARTS or self._size(parts) > self._room(_columns(parts))
+            if waiting and full:
                 found.append(self._asked(waiting))
                 waiting = []
             waiting.append(part)
@@ -55,10 +57,25 @@ class ScanningCounter(DatabaseCounter):
 
     def _asked(self, parts: list[_Part]) -> Codes:
         """Count the boxes of some parts by one statement, which computes codes once."""
-        columns = frozenset[str]().union(*(part.columns for part in parts))
-        name = self._session.engine.quoted(self._name)
+        return self._session.codes(self._statement(parts, self._codes_of(_columns(parts))), 2)
+
+    def _statement(self, parts: list[_Part], codes: str) -> str:
         texts = " UNION ALL ".join(part.text for part in parts)
-        return self._session.codes(f"WITH {name} AS ({self._codes_of(columns)}) {texts}", 2)
+        return f"WITH {self._session.engine.quoted(self._name)} AS ({codes}) {texts}"
+
+    def _size(self, parts: list[_Part]) -> int:
+        """Return how long the statement of some parts is, without the codes."""
+        return len(self._statement(parts, ""))
+
+    def _room(self, columns: frozenset[str]) -> int:
+        """Return how long a statement may be besides the codes of some columns.
+
+        Written one by one these are longer than together, so this is rather too little.
+        """
+        for each in columns - self._sizes.keys():
+            self._sizes[each] = len(self._codes_of(frozenset((each,))))
+        longest = self._session.engine.longest
+        return max(longest - sum(self._sizes[each] for each in columns), longest // _LEAST)
 
     def _codes_of(self, columns: frozenset[str]) -> str:
         return self._coded.get_or(columns, lambda: self._session.sql(pruned(self._codes, columns)))
@@ -71,14 +88,23 @@ class ScanningCounter(DatabaseCounter):
                 kind = shapes[which]
                 alone = bool(kind.fixed) and np.unique(mine.cell, return_counts=True)[1].max()
                 sent = cell_columns(cells, kind, mine.cell) | mine.columns(narrow)
-                before, after = self._text(kind, narrow, tuple(sent), 0 < alone <= _FEW)
+                ends = self._text(kind, narrow, tuple(sent), 0 < alone <= _FEW)
                 columns = _looked_at(kind, narrow)
-                room = self._session.engine.longest - len(self._codes_of(columns)) - len(before)
-                step = max(_FEWEST, room // _length(sent))
+                room = self._room(columns) - self._size([self._part(ends, sent, 0, 1, columns)])
+                step = 1 + max(0, room) // _length(sent)
                 for start in range(0, len(mine.id), step):
-                    some = {name: each[start : start + step] for name, each in sent.items()}
-                    rows = self._session.engine.inline(some)
-                    yield _Part(f"{before}{rows}{after}", columns)
+                    yield self._part(ends, sent, start, step, columns)
+
+    def _part(
+        self,
+        ends: tuple[str, str],
+        sent: dict[str, Codes],
+        start: int,
+        step: int,
+        columns: frozenset[str],
+    ) -> _Part:
+        some = {name: each[start : start + step] for name, each in sent.items()}
+        return _Part(f"{ends[0]}{self._session.engine.inline(some)}{ends[1]}", columns)
 
     def _text(
         self, shape: Shape, narrow: int, columns: tuple[str, ...], plain: bool
@@ -105,6 +131,11 @@ class _Part:
 
     text: str
     columns: frozenset[str]
+
+
+def _columns(parts: list[_Part]) -> frozenset[str]:
+    """Return all columns of codes that some parts look at."""
+    return frozenset[str]().union(*(part.columns for part in parts))
 
 
 def _looked_at(shape: Shape, narrow: int) -> frozenset[str]:

@@ -42,6 +42,7 @@ class Warehouse(Engine):
     """What warehouses have in common: a connection as Python's DB-API 2.0 (PEP 249) has it."""
 
     schemes = ()
+    round_seconds = 1.0  # a round figure: a statement there is planned, queued and billed
     begins: ClassVar[tuple[str, ...]] = ()
     """What is sent first, so that dates and times are written and counted alike everywhere."""
     described_by: ClassVar[tuple[str, ...]] = ("data_type",)
@@ -145,13 +146,18 @@ class Trino(Warehouse):
     casts: ClassVar = {"TIMESTAMP": "TIMESTAMP(6)", "TIMESTAMP_NS": "TIMESTAMP(9)"}
 
     def kind(self, words: str) -> Any:
-        """Take times by how fine they are; those with a time zone are refused as they are."""
-        if " with time zone" in words or words in ("time(6)", "time(9)", "time(12)"):
+        """Take times by how fine they are.
+
+        Those with a time zone are refused as they are, and so are those of the day that have more
+        than milliseconds, which no difference tells.
+        """
+        if " with time zone" in words:
             return words
         if words.startswith("timestamp"):
             fine = words in (f"timestamp({each})" for each in range(7))
             return _type("timestamp" if fine else "timestamp_ns")
-        return super().kind(words)
+        millis = ("time", *(f"time({each})" for each in range(4)))
+        return words if words.startswith("time") and words not in millis else super().kind(words)
 
     def micros(self, moment: Any) -> Any:
         """Count whole seconds, then the rest as a float near zero, where it is exact."""
@@ -212,9 +218,15 @@ class Snowflake(Warehouse):
     kinds: ClassVar = {
         **dict.fromkeys(("FLOAT", "FLOAT4", "FLOAT8", "REAL", "DOUBLE PRECISION"), "double"),
         "TIMESTAMP_NTZ": "timestamp_ns",
+        "TIME": "time_ns",
         **{each: each for each in ("TIMESTAMP_TZ", "TIMESTAMP_LTZ")},
     }
-    casts: ClassVar = {"TIMESTAMP": "TIMESTAMP_NTZ(6)", "TIMESTAMP_NS": "TIMESTAMP_NTZ(9)"}
+    casts: ClassVar = {
+        "TIMESTAMP": "TIMESTAMP_NTZ(6)",
+        "TIMESTAMP_NS": "TIMESTAMP_NTZ(9)",
+        "TIME": "TIME(6)",
+        "TIME_NS": "TIME(9)",
+    }
 
     def _sized(self, name: str, *parts: int | None) -> str:
         """Take numbers without decimals, of which none is too large to compare, as whole ones."""
@@ -249,6 +261,7 @@ class MSSQL(Warehouse):
         "REAL": "float",
         "BIT": "boolean",
         "DATETIME2": "timestamp_ns",
+        "TIME": "time_ns",
         "DATETIMEOFFSET": "DATETIMEOFFSET",
     }
     casts: ClassVar = {
@@ -257,6 +270,8 @@ class MSSQL(Warehouse):
         "TEXT": "NVARCHAR(MAX)",
         "TIMESTAMP": "DATETIME2(6)",
         "TIMESTAMP_NS": "DATETIME2(7)",
+        "TIME": "TIME(6)",
+        "TIME_NS": "TIME(7)",
     }
 
     def _meant(self, node: Any) -> Any:

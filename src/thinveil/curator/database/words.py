@@ -7,6 +7,7 @@ none of them is ever read as part of a statement.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,7 @@ class _Lazy:
 
 exp: Final[Any] = _Lazy()
 """sqlglot's expressions."""
+_PLACES: Final = "places"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +115,7 @@ def number(value: int) -> Any:
 
 
 def double(value: float) -> Any:
-    """Return a number as a float of eight bytes: a plain 0.5 is a decimal to most databases."""
+    """Return a finite number as a float of eight bytes: 0.5 is a decimal to most databases."""
     if float(value).is_integer() and abs(value) < 2**63:
         return exp.cast(exp.Literal.number(int(value)), "double")
     return exp.cast(exp.Literal.string(repr(float(value))), "double")
@@ -135,6 +137,28 @@ def cases(*pairs: tuple[Any, Any], otherwise: Any = None) -> Any:
 def cast(value: Any, kind: str) -> Any:
     """Return a value as another type, named as sqlglot does."""
     return exp.cast(value, kind)
+
+
+def in_full(value: Any, places: int) -> Any:
+    """Return a decimal as a text of so many decimals, zeros at its end included.
+
+    Most databases write all decimals of a type by themselves; others look at `places_of`.
+    """
+    written = cast(value, "text")
+    written.meta[_PLACES] = places
+    return written
+
+
+def places_of(node: Any) -> int | None:
+    """Return how many decimals a part of a statement writes, if it is what `in_full` returns."""
+    return node.meta.get(_PLACES) if isinstance(node, exp.Cast) else None
+
+
+def infinite(value: Any, *, above: bool) -> Any:
+    """Tell whether a float lies above or below all finite ones, for which SQL has no one word."""
+    wide = cast(value, "double")
+    beyond = wide > double(sys.float_info.max) if above else wide < double(-sys.float_info.max)
+    return exp.paren(beyond)
 
 
 def is_null(value: Any) -> Any:

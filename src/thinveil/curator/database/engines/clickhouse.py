@@ -19,7 +19,15 @@ from thinveil.curator.database.engines.protocol import (
     told,
     type_of,
 )
-from thinveil.curator.database.words import Rows, call, cast, exp, rewritten
+from thinveil.curator.database.words import (
+    Rows,
+    call,
+    cast,
+    exp,
+    number,
+    places_of,
+    rewritten,
+)
 from thinveil.curator.tables.kinds.limits import half_of_memory
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
@@ -28,6 +36,8 @@ _STORED: Final = r"(?:Replicated|Shared)?\w*MergeTree|Log|TinyLog|StripeLog|Memo
 """The kinds of tables that hold their own rows. Others read files, addresses or programs, as views
 can, with the rights of whoever opens them."""
 _AROUND: Final = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
+_CONSTANT: Final = re.compile(r"[-+]?[\d.]+|'(?:[^'\\]|\\.|'')*'|true|false|NULL", re.I | re.S)
+"""A default that names no other column."""
 _FINE: Final = re.compile(r"DateTime64\([789]\b.*")
 _KINDS: Final = {
     "Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INT", "Int64": "BIGINT", "UInt8": "SMALLINT",
@@ -92,17 +102,23 @@ class ClickHouse(Engine):
         return [name for (name,) in found]
 
     def describe(self, rows: Rows) -> list[tuple[str, Any]]:
-        """Return the names and types of columns; none may be computed when it is read."""
+        """Return the names and types of columns; none may be computed when it is read.
+
+        An alias is not read, unless the default of another column may name it.
+        """
         asked = (
-            f"SELECT name FROM system.columns WHERE database = {_quoted(rows.source.db)} AND "
-            f"table = {_quoted(rows.source.name)} AND position(default_expression, '(') > 0 "
-            "AND default_kind != 'ALIAS'"
+            "SELECT name, default_kind, default_expression FROM system.columns WHERE database = "
+            f"{_quoted(rows.source.db)} AND table = {_quoted(rows.source.name)} AND "
+            "default_kind != ''"
         )
-        for (name,) in self.rows(asked):
-            raise DataError(
-                f"column {name!r} has a default that calls a function, which would be run here: "
-                "take it away (ALTER TABLE ... MODIFY COLUMN ... REMOVE DEFAULT)"
-            )
+        computed = self.rows(asked)
+        read = any(kind != "ALIAS" and not _CONSTANT.fullmatch(how) for _, kind, how in computed)
+        for name, kind, how in computed:
+            if read and "(" in how:
+                raise DataError(
+                    f"column {name!r} has a default that calls a function, which would be run "
+                    f"here: take it away (ALTER TABLE ... MODIFY COLUMN ... REMOVE {kind})"
+                )
         found = self.rows(f"DESCRIBE ({self.words(everything(rows))})")
         return [(name, self.kind(kind)) for name, kind, *_ in found]
 
@@ -183,10 +199,12 @@ def _own(node: Any) -> Any:
     """Return a part of a statement in ClickHouse's own types.
 
     Its plain dates and times begin in 1970. Decimals are compared with whole numbers of as many
-    digits as they have.
+    digits as they have, and lose the zeros at their end unless it is told how many there are.
     """
     if isinstance(node, exp.Floor):
         return cast(node.copy(), _WIDEST)
+    if (places := places_of(node)) is not None:
+        return call("toDecimalString", node.this, number(places))
     kind = _CASTS.get(node.to.this.name)
     if kind is None:
         return node

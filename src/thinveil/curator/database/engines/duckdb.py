@@ -21,7 +21,7 @@ from thinveil.curator.database.engines.protocol import (
     needed,
     opening_file,
 )
-from thinveil.curator.database.words import Rows
+from thinveil.curator.database.words import Rows, cast, exp
 from thinveil.curator.tables.kinds.limits import half_of_memory
 from thinveil.errors import DataError
 from thinveil.language.queries import Codes
@@ -63,6 +63,10 @@ class DuckDB(Engine):
         """Return the names and types of columns."""
         found = self.rows(f"DESCRIBE {self.words(everything(rows))}")
         return [(name, self.kind(kind.strip('"'))) for name, kind, *_ in found]
+
+    def plain(self, value: Any) -> Any:
+        """Return a text that is compared letter by letter, whatever the collation of its column."""
+        return exp.Collate(this=cast(value, "text"), expression=exp.Var(this="C"))
 
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Show DuckDB the arrays where they are."""

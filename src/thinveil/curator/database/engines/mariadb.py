@@ -116,6 +116,20 @@ class MariaDB(Engine):
         rest = self.tuples({name: each[1:] for name, each in columns.items()})
         return f"(SELECT {first}{f' UNION ALL VALUES {rest}' if rest else ''})"
 
+    def begin(self) -> bool:
+        """Begin a transaction that sees one state, whatever the server's usual isolation is."""
+        self._connection.commit()
+        self._within = True
+        self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return super().begin()
+
+    def end(self) -> None:
+        """End that transaction."""
+        super().end()
+        self._within = False
+
+    _within = False  # whether that transaction runs
+
     def no_right(self, error: Exception) -> bool:
         """Tell by the numbers for a missing right, and for a server or session that only reads."""
         return error.args[:1] in ((1044,), (1142,), (1290,), (1792,))
@@ -181,7 +195,8 @@ class MariaDB(Engine):
         with self._connection.cursor() as cursor:
             cursor.execute(statement, values)
             found = list(cursor.fetchall())
-        self._connection.commit()  # the next one sees what others wrote
+        if not self._within:
+            self._connection.commit()  # the next one sees what others wrote
         return found
 
 
@@ -211,7 +226,9 @@ def _parts(rest: str, where: str) -> dict[str, Any]:
     if parts.password is not None:
         given["password"] = unquote(parts.password)
     own = Path("~/.my.cnf").expanduser()
-    known = {key: value for key, value in given.items() if value}
+    known: dict[str, Any] = {key: value for key, value in given.items() if value}
+    if "ssl_ca" in known:  # PyMySQL checks nothing unless it is told to
+        known |= {"ssl_verify_cert": True, "ssl_verify_identity": True}
     if own.is_file():
         known["read_default_file"] = str(own)
     return {**known, "database": database, "charset": "utf8mb4", "local_infile": False}

@@ -23,6 +23,8 @@ from thinveil.language.queries import Codes
 
 _BINARY: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _PACK: Final = 500_000  # rows in one string, which must stay below a gigabyte
+_LETTERS: Final = 'pg_catalog."C"'
+"""The collation that compares letter by letter: others may take different texts for the same."""
 _MOST_KEYS: Final = 30  # PostgreSQL takes at most 32 columns in an index
 
 
@@ -90,6 +92,10 @@ class PostgreSQL(Engine):
                 words = f"numeric({each.precision}, {each.scale})"
             found.append((each.name, words if words.startswith("_") else self.kind(words)))
         return found
+
+    def plain(self, value: Any) -> Any:
+        """Return a text that is compared letter by letter, whatever the collation of its column."""
+        return exp.Collate(this=cast(value, "text"), expression=exp.Var(this=_LETTERS))
 
     def is_nan(self, value: Any) -> Any:
         """Compare with the one that is equal to itself here."""

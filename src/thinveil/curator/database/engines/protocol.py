@@ -131,7 +131,8 @@ class Engine(Protocol):
     def plain(self, value: Any) -> Any:
         """Return a text that is compared letter by letter.
 
-        Joined to an empty one, it loses its collation, if any, which may merge texts.
+        Joined to an empty one, it has no collation in SQLite, and a plain type everywhere. Where a
+        collation outlives that, or may merge texts, a database names another one.
         """
         return exp.DPipe(this=value, expression=exp.Literal.string(""), safe=True)
 

@@ -15,8 +15,11 @@ from thinveil.curator.database.engines.protocol import (
     opening_file,
     plain_rows,
 )
-from thinveil.curator.database.words import Rows, exp
+from thinveil.curator.database.words import Rows, cast, exp
 
+_LISTED: Final = 10_000
+"""The most rows of one list of values: of 32,766 and more, SQLite 3.40 makes no index to join them
+by, as it takes their number for a negative one."""
 _LONGEST: Final = 2**26
 """The most bytes of a value, so that no view makes a larger one; a row is as long at most."""
 
@@ -63,6 +66,11 @@ class SQLite(Engine):
         flags = {name for name, kind in declared.items() if kind.upper() in ("BOOLEAN", "BOOL")}
         return [(name, self.kind("BOOLEAN" if name in flags else "TEXT")) for name in names]
 
+    def words(self, query: Any) -> str:
+        """Write a statement; a text with a NUL, which would end it, is written by its bytes."""
+        written = super().words(query)
+        return super().words(query.transform(_whole)) if "\0" in written else written
+
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
         """Insert all rows by one prepared statement."""
         made = f"CREATE TEMPORARY TABLE {name} ({listed_types(columns, self.dialect)})"
@@ -75,7 +83,13 @@ class SQLite(Engine):
     def inline(self, columns: Arrays) -> str:
         """Write a small table; its columns have names of SQLite's own at first."""
         named = (f"column{place + 1} AS {self.quoted(each)}" for place, each in enumerate(columns))
-        return f"(SELECT {', '.join(named)} FROM (VALUES {self.tuples(columns)}))"
+        first = f"SELECT {', '.join(named)} FROM"
+        rows = len(next(iter(columns.values())))
+        lists = (
+            self.tuples({name: each[start : start + _LISTED] for name, each in columns.items()})
+            for start in range(0, rows, _LISTED)
+        )
+        return f"({' UNION ALL '.join(f'{first} (VALUES {each})' for each in lists)})"
 
     def keep(self, name: str, columns: Sequence[str], statement: str, index: Sequence[str]) -> None:
         """Create a temporary table and its index."""
@@ -83,3 +97,10 @@ class SQLite(Engine):
         if index:
             keys = ", ".join(index)
             self.run(f"CREATE INDEX temp.{name}_i ON {name} ({keys})", f"ANALYZE temp.{name}")
+
+
+def _whole(node: Any) -> Any:
+    """Return a text with a NUL by its bytes, and anything else as it is."""
+    if not (isinstance(node, exp.Literal) and "\0" in node.name):
+        return node
+    return cast(exp.HexString(this=node.name.encode().hex()), "text")

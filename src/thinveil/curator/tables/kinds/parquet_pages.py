@@ -65,7 +65,9 @@ def pages_of(file: IO[bytes], metadata: Any, columns: list[int]) -> list[Pages]:
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for pages, column in zip(found, columns, strict=True):
-            _walk(file, row_group.column(column), pages)
+            chunk = row_group.column(column)
+            if row_group.num_rows or chunk.num_values:  # else no page is there, or is read
+                _walk(file, chunk, pages)
     return found
 
 

@@ -77,6 +77,8 @@ def _read(pa: Any, content: Bytes, encoding: str, layout: Layout, above: bytes) 
     for block in _whole_rows(below, dialect.separator.encode(), dialect.quote.encode()):
         if not block.strip(b"\r\n"):
             continue
+        if block.startswith(codecs.BOM_UTF8):  # in the middle of a file it is a letter
+            raise _Doubt
         size = pa.csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
         # The system's pool gives back what is let go; Arrow's own kept 60 MiB more (measured).
         table = pa.csv.read_csv(
