@@ -190,6 +190,12 @@ def test_spark_does_not_read_their_files_one_by_one(
     for place in (path, one, path / "*.parquet"):
         with pytest.raises(DataError, match=f"{kind.title()}.*give --table {kind}:file:"):
             open_database(address, f"file://{place}")
+    plain = path.parents[1] / f"plain-{kind}" / "part.parquet"
+    plain.parent.mkdir(exist_ok=True)
+    pq.write_table(mixed(20).select([0, 2]), plain)
+    for place in (plain, plain.parent, plain.parent / "*.parquet"):
+        with open_database(address, f"file://{place}") as table:
+            assert table.records == 20
 
 
 def test_a_server_that_reads_no_such_tables(

@@ -297,10 +297,10 @@ def test_what_executors_keep_is_private_and_gone_at_the_end(cluster: Any) -> Non
     parts = ClassicParts(frame_of(cluster, TABLE).repartition(3), 3)
     counter = JobsCounter(parts)
     check(counter, TABLE, 1)
-    # Java keeps to the folders of the first session that it had
-    utils, java = cluster._jvm.org.apache.spark.util.Utils, cluster._jsc.sc()
-    roots = map(Path, utils.getOrCreateLocalRootDirs(java.conf()))
-    kept = [each for root in roots for each in root.parent.rglob(f"thinveil-{parts._run}")]
+    # executors say where: Java keeps to the folders of the first session that it had
+    own = cluster.sparkContext.range(4, numSlices=4).map(lambda _: os.environ["SPARK_LOCAL_DIRS"])
+    roots = {Path(each.split(",")[0]).parents[1] for each in own.collect()}
+    kept = [each for root in roots for each in root.rglob(f"thinveil-{parts._run}")]
     assert kept
     assert all(each.stat().st_mode & 0o777 == 0o700 for each in kept)
     files = [file for each in kept for file in each.iterdir()]

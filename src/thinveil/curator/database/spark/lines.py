@@ -13,7 +13,9 @@ import secrets
 import socket
 import struct
 import time
+from collections.abc import Iterable
 from contextlib import suppress
+from selectors import EVENT_READ, DefaultSelector
 from typing import Final
 
 from thinveil.curator.database.spark.messages import Garbled
@@ -161,6 +163,21 @@ def told(message: bytes) -> tuple[int, str]:
         raise Garbled("no greeting of a task")
     records, seal = _HELLO.unpack(message)
     return records, seal.hex()
+
+
+def speaking(lines: Iterable[Line], seconds: float) -> list[Line]:
+    """Return the lines on which there is something to hear, as soon as there is.
+
+    Raises:
+        OSError: One of them is closed.
+    """
+    with DefaultSelector() as selector:  # select() takes no number of a file above 1023
+        try:
+            for line in lines:
+                selector.register(line, EVENT_READ, line)
+        except ValueError:
+            raise ConnectionError(_CLOSED) from None
+        return [key.data for key, _ in selector.select(seconds)]
 
 
 def _exactly(end: socket.socket, length: int, last: float | None = None) -> bytes:

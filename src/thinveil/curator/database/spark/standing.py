@@ -7,7 +7,6 @@ and each needs a route to the driver. When a task or a line is lost, counting go
 from __future__ import annotations
 
 import secrets
-import select
 import socket
 import threading
 import time
@@ -21,7 +20,7 @@ import numpy as np
 
 from thinveil.curator.database.spark.executors import COUNTED, HANDLE
 from thinveil.curator.database.spark.jobs import CHANGED, JobsCounter, quiet
-from thinveil.curator.database.spark.lines import BYE, Line, called, told
+from thinveil.curator.database.spark.lines import BYE, Line, called, speaking, told
 from thinveil.curator.database.spark.messages import Garbled, Request, added, parts_of
 from thinveil.curator.database.spark.shipping import shipped
 from thinveil.errors import TargetError
@@ -68,7 +67,7 @@ class _Job:
             InheritableThread(target=self._hold, args=(standing,), daemon=True).start()
             try:
                 self._lines = self._called(door, parts, time.monotonic() + patience)
-                heard = [told(self._heard(line)) for line in self._lines]
+                heard = [*map(told, self._heard())]
             except (OSError, Garbled):
                 self.close()
                 raise Lost("a task could not be heard") from None
@@ -122,24 +121,28 @@ class _Job:
                     line.close()
         return list(chosen.values())
 
-    def _heard(self, line: Line) -> bytes:
-        """Return the next message of a task, however long it takes, unless the job ends."""
-        while not select.select([line], [], [], 0.2)[0]:
-            if self._ended.is_set():
+    def _heard(self) -> list[bytes]:
+        """Return the next message of each task, as they come, unless the job ends."""
+        waiting, messages = [*self._lines], []
+        while waiting:
+            heard = speaking(waiting, 0.2)
+            if not heard and self._ended.is_set():
                 raise Lost("the job ended")
-        return line.receive()
+            messages += [line.receive() for line in heard]
+            waiting = [line for line in waiting if line not in heard]
+        return messages
 
     def ask(self, batch: QueryBatch) -> Codes:
         """Return the count of each box."""
         request = Request.of(batch, with_cells=batch.cells.digest != self._sent).to_bytes()
         self._sent = batch.cells.digest
         try:
-            for line in select.select(self._lines, [], [], 0.0)[0]:
+            for line in speaking(self._lines, 0.0):
                 line.receive()  # nobody has asked it anything, so it says goodbye, or is gone
                 raise Left("the tasks have left")
             for line in self._lines:
                 line.send(request)
-            answers = [self._heard(line) for line in self._lines]
+            answers = self._heard()
         except OSError:
             raise Lost("a line is gone") from None
         except Garbled:
