@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import resource
 import socket
 import threading
 import time
@@ -175,9 +177,9 @@ def _pair() -> tuple[Line, Line]:
     return driver, found[0]
 
 
-def _job(driver: Line) -> Any:
+def _job(*drivers: Line) -> Any:
     job = object.__new__(standing._Job)
-    job._lines, job._sent, job._ended = [driver], b"", threading.Event()
+    job._lines, job._sent, job._ended = [*drivers], b"", threading.Event()
     return job
 
 
@@ -194,6 +196,49 @@ def test_tasks_that_have_left_are_noticed_before_they_are_asked() -> None:
     with driver, pytest.raises(Lost) as lost:
         _job(driver).ask(BATCH)
     assert not isinstance(lost.value, Left)
+
+
+def test_tasks_are_heard_as_they_answer() -> None:
+    """One with a large answer in its hands does not wait for another that is slow."""
+    ends = [_pair() for _ in range(3)]
+    large = [threading.Thread(target=task.send, args=(bytes(2**24),)) for _, task in ends[1:]]
+
+    def slow() -> None:
+        for each in large:
+            each.join()
+        ends[0][1].send(b"slow")
+
+    threads = [*large, threading.Thread(target=slow)]
+    for each in threads:
+        each.start()
+    heard = _job(*(driver for driver, _ in ends))._heard()
+    assert sorted(map(len, heard)) == [4, 2**24, 2**24]
+    for each in threads:
+        each.join()
+    for line in (line for pair in ends for line in pair):
+        line.close()
+
+
+def test_a_line_that_is_closed_is_lost() -> None:
+    driver, task = _pair()
+    driver.close()
+    with task, pytest.raises(Lost, match="a line is gone"):
+        _job(driver).ask(BATCH)
+
+
+def test_a_thousand_files_may_be_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, hard), hard))
+    try:
+        driver, task = _pair()
+        with driver._end as low:
+            driver._end = socket.socket(fileno=fcntl.fcntl(low.fileno(), fcntl.F_DUPFD, 1500))
+        assert driver.fileno() >= 1500
+        task.send(b"word")
+        with driver, task:
+            assert _job(driver)._heard() == [b"word"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_who_stops_in_the_middle_of_a_message_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
