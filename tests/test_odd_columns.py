@@ -221,6 +221,17 @@ def test_columns_that_duckdb_renames_are_called_as_in_memory(
         open_database(str(tmp_path))
 
 
+def test_columns_that_only_some_files_have_are_not_left_out(tmp_path: Path) -> None:
+    for place, names in enumerate((["b", "a"], ["a", "c", "b"], ["a", "b"])):
+        columns = [pa.array([place, 7])] * len(names)
+        pq.write_table(pa.table(columns, names=names), tmp_path / f"p{place}.parquet")
+    with pytest.raises(DataError, match="have the same columns"):
+        open_database(str(tmp_path))
+    (tmp_path / "p1.parquet").unlink()
+    with open_database(str(tmp_path)) as table:  # in any order
+        assert table.records == 4
+
+
 def test_names_that_differ_only_by_case_are_refused_by_duckdb(tmp_path: Path) -> None:
     content = pa.table({"a": [1, 2], "A": [30, 40], "Ä": [5, 6], "ä": [7, 8]})
     pq.write_table(content, tmp_path / "t.parquet")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import stat
 import subprocess
@@ -72,6 +73,15 @@ for life in range(2):
         SparkContext._gateway.proc.kill()
         SparkContext._gateway.proc.wait()
     table.close()
+"""
+
+SIGNAL = """
+import signal, sys
+from thinveil.curator.database.table import open_database
+
+before = signal.getsignal(signal.SIGINT)
+with open_database(*sys.argv[1:]):
+    print(signal.getsignal(signal.SIGINT) is before)
 """
 
 pytestmark = [
@@ -339,6 +349,60 @@ def test_what_spark_does_is_said_while_a_command_runs(
     pq.write_table(mixed(20).select([0, 2]), path)
     assert run(["audit", ADDRESS, "--table", str(path), "--spark", "jobs"]) == 0
     assert "Spark: one plain job a round over 1 part" in capsys.readouterr().err
+
+
+def test_the_words_of_errors_are_not_written(spark: Any) -> None:
+    """PySpark writes them before it raises; they quote values."""
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql.functions import col
+
+    written: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = written.append  # type: ignore[assignment]
+    logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")
+    logger.addHandler(handler)
+    try:
+        texts = spark.createDataFrame([("s3cr3t",), ("2",)], ["x"])
+        frame = texts.select(col("x").cast("int").alias("x"))
+        with pytest.raises(DataError, match="the database refused a statement") as caught:
+            open_frame(frame)
+        assert not written
+        assert "s3cr3t" not in str(caught.value)
+        with pytest.raises(Exception, match="s3cr3t"):
+            frame.collect()
+        assert len(written) <= 1  # of another table that is open in this process, none
+    finally:
+        logger.removeHandler(handler)
+
+
+def test_a_stream_has_no_end(spark: Any) -> None:
+    with pytest.raises(UsageError, match="a stream has no end"):
+        open_frame(spark.readStream.format("rate").load())
+
+
+def test_files_with_other_columns_are_refused(spark: Any, tmp_path: Path) -> None:
+    for place, names in enumerate((["a"], ["a", "b"])):
+        columns = [pa.array([1, 2])] * len(names)
+        pq.write_table(pa.table(columns, names=names), tmp_path / f"p{place}.parquet")
+    for name in (tmp_path, tmp_path / "*.parquet"):
+        with pytest.raises(DataError, match="have the same columns"):
+            open_database(ADDRESS, str(name))
+    (tmp_path / "p0.parquet").unlink()
+    with open_database(ADDRESS, str(tmp_path)) as table:
+        assert table.schema.names == ("a", "b")
+
+
+def test_an_interruption_is_python_s_own_again(folder: Path) -> None:
+    """PySpark's own handler calls Java again from inside of a call to it."""
+    path = folder / "signal.parquet"
+    pq.write_table(mixed(20).select([0, 2]), path)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SIGNAL, ADDRESS, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["True"], done.stderr
 
 
 def test_the_python_of_this_machine_is_nobody_else_s(spark: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from databases import HOSTILE, check_hostile, mixed, records_of
 from servers import sail
 from thinveil import Curator, audit, idp, load
 from thinveil.commands.main import run
+from thinveil.curator.database.engines import spark
 from thinveil.curator.database.engines.spark import Spark
 from thinveil.curator.database.parquet_files import parquet_in
 from thinveil.curator.database.session import Session
@@ -122,15 +124,52 @@ def test_executors_that_cannot_count(
             assert "secret" not in str(told.value)
 
 
-def test_a_server_that_dies(few: Path) -> None:
+def test_a_server_that_dies(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is called for some seconds once, not for each thing that is to be done."""
     with sail() as address:
         table = open_database(address, str(few))
         curator = Curator(table, idp())
         table.digest()
+    monkeypatch.setattr(ConnectParts, "renew", None)
     run_of = audit(curator).run
     assert run_of.ending == "target"
-    assert "failed while it counted" in str(run_of.reason)
+    assert "failed while it counted (Gone)" in str(run_of.reason)
+    monkeypatch.setattr(spark, "_LEAVING", 0.5)
     table.close()
+
+
+class Hanging:
+    """A session of Spark Connect whose server says nothing any more."""
+
+    __module__ = "a.connect.one"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.over = threading.Event()
+        self.conf = self.catalog = self
+
+    def get(self, name: str) -> str:
+        return name
+
+    def set(self, name: str, value: str) -> None:
+        return
+
+    def dropTempView(self, name: str) -> None:  # noqa: N802 - as PySpark calls it
+        self.asked.append(name)
+        self.over.wait()
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+
+
+def test_who_leaves_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "_LEAVING", 0.5)
+    there: Any = Hanging()
+    session = Session(Spark(there, owned=True))
+    session._names |= {"one": None, "two": None}
+    session.close()
+    assert there.asked == ["one"]
+    there.over.set()
 
 
 # ---- tables whose folder holds more than counts

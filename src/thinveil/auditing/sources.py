@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from thinveil.auditing.network.origins import TOKEN, origin_and_path
 from thinveil.auditing.targets import Target
 from thinveil.curator.database.engines import BY_SCHEME
+from thinveil.curator.database.spark.starting import THREADS
 from thinveil.curator.tables.dataset import Dataset, Held
 from thinveil.curator.tables.files import load, load_as, reading_of
 from thinveil.curator.tables.kinds.registry import ENDINGS, PARQUET
@@ -29,6 +30,7 @@ ENGINES: Final = ("auto", "memory", "duckdb")
 _SERVICE: Final = re.compile(r"https?://", re.IGNORECASE)
 _DATABASE: Final = re.compile(rf"({'|'.join(BY_SCHEME)})://", re.IGNORECASE)
 _SPARK: Final = re.compile(r"(spark|sc)://", re.IGNORECASE)
+_THREADS: Final = "spark://"
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.-]*)://")
 _PLUGIN: Final = re.compile(r"([A-Za-z][\w.-]+):")
 _ASKED: Final = ("spark", "say", "temporary_tables")
@@ -77,7 +79,7 @@ def kind_of(source: str | None, engine: str = "auto") -> Kind:
 def elsewhere(source: str | None, engine: str = "auto") -> str:
     """Return an address, as it is shown, that sees a token or a password; empty for tables at hand.
 
-    >>> elsewhere("HTTP://127.0.0.1:8321/"), elsewhere("people.csv"), elsewhere("sqlite://x.db")
+    >>> elsewhere("HTTP://127.0.0.1:8321/"), elsewhere("people.csv"), elsewhere("spark://local[2]")
     ('http://127.0.0.1:8321', '', '')
     """
     kind = kind_of(source, engine)
@@ -87,7 +89,8 @@ def elsewhere(source: str | None, engine: str = "auto") -> str:
         return "".join(map(str, origin_and_path(source)))
     scheme = _DATABASE.match(source)
     here = kind == "database" and (scheme is None or BY_SCHEME[scheme[1].lower()].here)
-    return "" if here else shown(source)
+    threads = source.lower().startswith(_THREADS) and THREADS.fullmatch(source[len(_THREADS) :])
+    return "" if here or threads else shown(source)
 
 
 def _too_large(path: Path, engine: str) -> bool:

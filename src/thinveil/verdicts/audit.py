@@ -118,7 +118,8 @@ def audit(  # noqa: PLR0913, keywords of the public interface
         mark = fingerprint(target)
         if recorded is not None and recorded.header.fingerprint != mark:
             raise TranscriptError(
-                f"{resume} was recorded on another table or target; its answers mean nothing here"
+                f"{resume} was recorded on another table or target, or on this one before it "
+                "was changed; its answers mean nothing here"
             )
         if recorded is None:
             options = paced(options, target)

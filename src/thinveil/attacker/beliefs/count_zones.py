@@ -46,7 +46,7 @@ class Counts:
 
     def __init__(self, rules: Rules, patient: bool = False) -> None:
         self._rules = rules
-        self._few = 0 if patient or rules.hasty is not None else few_of(rules)
+        self._few = 0 if patient else few_of(rules)
         self._haste = None if patient else rules.hasty
         self.key = self._low = self._size = np.empty(0, np.int64)
         self._mass = self._cost = np.empty(0)  # beliefs; bits that each count has told so far
@@ -97,11 +97,12 @@ class Counts:
             self._row, self._asked = row[asked], b[asked]
             return self._row, self._asked
         best = best_threshold(median, rules, lambda upto: share(rows, upto) / whole)
-        if self._haste is not None:
-            if (many := spare_of(n, self._haste) // len(rows)) > 2:
-                rows, best = self._several(many, best, at)
+        few = len(rows) <= self._few
+        if self._haste is not None and (many := spare_of(n, self._haste) // len(rows)) > 2:
+            rows, best = self._several(many, best, at)
             self._haste.besides += len(rows) - len(self.key)
-        wide = np.flatnonzero(self._size > _WIDE) if len(rows) <= self._few else rows[:0]
+            few = False
+        wide = np.flatnonzero(self._size > _WIDE) if few else rows[:0]
         if len(wide):  # hardly any work: further questions at the same time save rounds
             more = [np.clip(at(wide, part), 0, n - 1) for part in QUARTERS]
             rows, best = np.concatenate([rows, wide, wide]), np.concatenate([best, *more])

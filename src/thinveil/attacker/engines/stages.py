@@ -32,6 +32,11 @@ class Stage(Quarters):
     before is `given`.
     """
 
+    # In haste: how many are searched for each that is over, where groups have fewer records than
+    # that on average. Twice as many save up to a seventh of the rounds, and ask up to a tenth more
+    # where one column follows from another (six tables).
+    ahead, small = 1.5, 4
+
     def __init__(
         self,
         rules: Rules,
@@ -60,8 +65,10 @@ class Stage(Quarters):
         if rows is not None:
             order, self._total = order[np.isin(order, rows)], int(sizes[rows].sum())
         self.rows = np.sort(order)
-        self.records = Pace.of(self._total, rules.hasty is not None)
-        pace = Pace.of(len(order), rules.hasty is not None)
+        # Large groups use values up, which those that wait need not look for.
+        hasty = rules.hasty is not None and self._total < self.small * len(order)
+        ahead = self.ahead if hasty else 0.0
+        self.records, pace = Pace.of(self._total, ahead), Pace.of(len(order), ahead)
         self.groups = Waves(order, pace, sizes, _LATE if rules.hasty else 0)
         self._found: list[Triple] = []
         if given is not None:

@@ -19,9 +19,8 @@ from thinveil.language.queries import Codes, Flags
 _LARGE: Final = 64  # a large group has at least such a part of all records; hardly matters
 _AT_FIRST: Final = 16  # such a part is searched before anything is learned
 _FEWEST: Final = 48  # or so many, where that is more
-_HASTY: Final = 8  # the same in haste, and
-_MORE: Final = 200
-_AHEAD: Final = 3.0  # how many are searched for each that is over
+_HASTY: Final = 12  # the same in haste, and
+_MORE: Final = 100
 
 
 def large(sizes: Codes) -> Flags:
@@ -57,10 +56,10 @@ class Pace:
     over: int = 0
 
     @classmethod
-    def of(cls, many: int, hasty: bool = False) -> Pace:
-        """Return the pace at which so many are searched."""
-        if hasty:
-            return cls(max(many // _HASTY, _MORE), _AHEAD)
+    def of(cls, many: int, ahead: float = 0.0) -> Pace:
+        """Return the pace at which so many are searched; in haste it says how many at a time."""
+        if ahead:
+            return cls(max(many // _HASTY, _MORE), ahead)
         return cls(max(many // _AT_FIRST, _FEWEST))
 
     def room(self, worth: int) -> int:

@@ -67,7 +67,7 @@ def overwrite_option(command: _F) -> _F:
         is_flag=True,
         expose_value=False,
         callback=_remember,
-        help="Replace any file.",
+        help="Replace any file but a transcript.",
     )(command)
 
 

@@ -95,10 +95,13 @@ def _files(path: str, reading: Reading) -> tuple[Session, Rows, tuple[str, ...]]
             these = listed([*map(literal, files)])
             rows = session.engine.described(raw(f"read_parquet({these}, union_by_name = false)"))
             names = [*(own := _own_names(files[0])), *rows.columns[len(own) :]]
-            if names == [*rows.columns] and not any(map(is_unnamed, names)):
-                return session, rows, ()
-            if any(_own_names(each) != own for each in files[1:]):
+            plain = names == [*rows.columns] and not any(map(is_unnamed, names))
+            # DuckDB finds columns by their names, and leaves out what later files have more
+            alike = sorted if plain else list
+            if any(alike(_own_names(each)) != alike(own) for each in files[1:]):
                 raise DataError(f"{path}: cannot be read: {WHOLE}")
+            if plain:
+                return session, rows, ()
             return session, *_without_needless(session, rows, names, these, reading)
 
 

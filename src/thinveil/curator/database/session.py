@@ -99,6 +99,8 @@ class Session:
 
     def close(self) -> None:
         """Take away all that was kept, and leave the database if it was opened here."""
+        with suppress(Exception):
+            self.engine.release()
         for name in list(self._names):
             with suppress(Exception):  # a server that is gone has dropped them itself
                 self.engine.drop(name)
@@ -167,6 +169,9 @@ def counting(where: str) -> Iterator[None]:
 _OF_FILES: Final = ("duckdb", "_duckdb", "sqlite3", "chdb", "builtins")
 """Where the errors of databases in files come from; DataFusion has none of its own."""
 
+_OF_SPARK: Final = ("pyspark", "py4j")
+"""And those of Spark, of which nobody keeps a log where it was started here."""
+
 
 def _advice(error: Exception) -> str:
     """Say what to look at: a server has a log, a file has none."""
@@ -174,6 +179,11 @@ def _advice(error: Exception) -> str:
         return (
             "see that the file is whole, that nobody else is writing to it, and that there is "
             "room for temporary files"
+        )
+    if type(error).__module__.partition(".")[0] in _OF_SPARK:
+        return (
+            "see that all files are whole and have the same columns of the same types, and that "
+            "what views and columns compute can be computed for every row"
         )
     return "see its own log for the reason"
 

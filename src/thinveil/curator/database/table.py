@@ -352,6 +352,8 @@ def open_frame(
     """
     if not hasattr(frame, "sparkSession") or not hasattr(frame, "createOrReplaceTempView"):
         raise UsageError(f"cannot count inside a {type(frame).__name__}: give a data frame")
+    if frame.isStreaming:
+        raise UsageError("a stream has no end: write it to a table, and give that")
     where = "the data frame in Spark"
     with opening(where):
         engine = Spark(frame.sparkSession)

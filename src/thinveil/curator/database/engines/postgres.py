@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -48,6 +49,9 @@ class PostgreSQL(Engine):
         advice = "check host, port, user, password and the database's name, and that the server is"
         with told(f"{where}: no connection", f"{advice} running"):
             import psycopg
+
+            # what it writes beside the errors it raises; a program that keeps a log gets it still
+            logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
             return cls(psycopg.connect(f"postgresql://{rest}"), owned=True)
 

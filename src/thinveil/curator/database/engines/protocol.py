@@ -237,6 +237,10 @@ class Engine(Protocol):
         """Return what counts a table of codes that was kept, where that is not done by SQL."""
         return None
 
+    def release(self) -> None:
+        """Let go of what counts, before tables are taken away and the database is left."""
+        return
+
     def close(self) -> None:
         """Leave the database if it was opened here."""
         if self._owned:

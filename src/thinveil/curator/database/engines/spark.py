@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import glob
 import json
+import logging
 import re
 import secrets
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -30,7 +34,7 @@ from thinveil.curator.database.engines.protocol import (
     no_table,
     told,
 )
-from thinveil.curator.database.parquet_files import LAKES, LOGS, lake_of, refuse_lakes
+from thinveil.curator.database.parquet_files import LAKES, LOGS, WHOLE, lake_of, refuse_lakes
 from thinveil.curator.database.spark import warming
 from thinveil.curator.database.spark.picking import SparkCounter, Wish, spark_counter
 from thinveil.curator.database.spark.starting import THREADS, forget_java, hurry, started
@@ -48,6 +52,15 @@ _MASTER: Final = re.compile(f"{THREADS.pattern}|{_CLUSTER.pattern}")
 _SERVER: Final = re.compile(rf"{_HOST}(/(;[\w.-]+=[^;\s]*)*)?")
 """Behind sc://: a host, its port, and parameters, as PySpark takes them."""
 _OWN: Final = "thinveil_"
+_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Where PySpark writes the words of errors before it raises them: they may quote values."""
+_READABLE: Final = (
+    "check the path, that all files are whole and have the same columns, and that Spark can read "
+    "these: none in nanoseconds, no times of the day, no two of one name"
+)
+_LEAVING: Final = 10.0
+"""Seconds for all that is taken away over Spark Connect: its calls have no end of their own where
+a server hangs (a round figure)."""
 
 
 class Spark(Engine):
@@ -76,7 +89,10 @@ class Spark(Engine):
         self._opened: list[str] = []
         self._counters: list[SparkCounter] = []
         self._remote = "connect" in type(connection).__module__.split(".")
+        self._last: float | None = None  # until when it may take to leave
         self.wish = Wish()
+        for name in _LOGGERS:
+            _logger(name).addFilter(self._says_nothing)
 
     @classmethod
     def connect(cls, address: str, rest: str, where: str) -> Spark:
@@ -97,18 +113,20 @@ class Spark(Engine):
                 # The common builder would turn this whole process to Spark Connect for good.
                 from pyspark.sql.connect.session import SparkSession as Remote
 
-                session = Remote.builder.remote(f"sc://{rest}").create()
-                hurry(session)
-                with suppress(Exception):  # Sail takes a plain number only
-                    session.conf.set("spark.sql.session.localRelationSizeLimit", "67108864")
-                session.range(1).count()  # is anybody there?
+                with _open_sockets():
+                    session = Remote.builder.remote(f"sc://{rest}").create()
+                    hurry(session)
+                    with suppress(Exception):  # Sail takes a plain number only
+                        session.conf.set("spark.sql.session.localRelationSizeLimit", "67108864")
+                    session.range(1).count()  # is anybody there?
                 return cls(session, owned=True)
             from pyspark.sql import SparkSession
 
             there = SparkSession.getActiveSession()
-            if there is None:
+            if there is not None:
+                return cls(there)
+            with _open_sockets():
                 return cls(started(SparkSession, rest), owned=True)
-            return cls(there)
 
     def table(self, name: str | None, where: str) -> Rows:
         """Return a table of the catalogue, or one by its path: Parquet files, Delta, Iceberg."""
@@ -120,8 +138,14 @@ class Spark(Engine):
         if name is not None and ("/" in name or name.lower().endswith((".parquet", ".pq"))):
             literal = _PATTERN.sub(r"\\\1", name) if Path(name).exists() else name
             self._refuse_lakes(name, where)
-            with told(f"{where}: {shown(name)!r} cannot be read", "check the path"):
-                return self.named(self._session.read.parquet(literal), where)
+            with told(f"{where}: {shown(name)!r} cannot be read", _READABLE):
+                frame = self._session.read.parquet(literal)
+                if not Path(name).is_file():
+                    # Spark shows the columns of some file, and leaves out what others have more
+                    merged = self._session.read.option("mergeSchema", "true").parquet(literal)
+                    if {*merged.columns} != {*frame.columns}:
+                        raise DataError(f"{where}: {shown(name)!r} cannot be read: {WHOLE}")
+                return self.named(frame, where)
         with listing(where):
             names = self.tables(None)
             parts = [meant(names, name)]
@@ -229,8 +253,11 @@ class Spark(Engine):
 
     def change(self, name: str, value: str) -> str:
         """Change a setting and return what it was."""
-        before = self._session.conf.get(name)
-        self._session.conf.set(name, value)
+        if self._last is not None and self._owned:
+            return value  # it goes with its session
+        with _open_sockets():
+            before = self._session.conf.get(name)
+            self._session.conf.set(name, value)
         return str(before)
 
     def upload(self, name: str, columns: Arrays, *, again: bool) -> None:
@@ -251,9 +278,9 @@ class Spark(Engine):
 
     def drop(self, name: str) -> None:
         """Forget a data frame."""
-        self._session.catalog.dropTempView(name)
+        self._soon(lambda: self._session.catalog.dropTempView(name))
         if (frame := self._kept.pop(name, None)) is not None:
-            frame.unpersist()
+            self._soon(frame.unpersist)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the few rows that a statement selects."""
@@ -290,32 +317,69 @@ class Spark(Engine):
         self.say(f"Spark: {counter.note}")
         return counter
 
+    def release(self) -> None:
+        """Have executors take away what they keep."""
+        self._last = time.monotonic() + _LEAVING
+        for counter in self._counters:
+            self._soon(counter.close)
+        self._counters.clear()
+
     def close(self) -> None:
         """Forget what was opened, and stop the session if it was started here."""
         with suppress(Exception):  # where Java is gone, the session is stopped all the same
-            for counter in self._counters:
-                counter.close()
             for name in self._opened:
-                self._session.catalog.dropTempView(name)
+                self._soon(partial(self._session.catalog.dropTempView, name))
         if self._owned:
             with suppress(Exception):
                 if not self._remote:
                     warming.end(self._session.sparkContext)
             with _open_sockets():
                 try:
-                    self._session.stop()
+                    self._soon(self._session.stop)
                 except Exception:
                     if not self._remote:
                         forget_java()
+        for each in _LOGGERS:
+            _logger(each).removeFilter(self._says_nothing)
+
+    def _soon(self, do: Callable[[], Any]) -> None:
+        """Do what takes something away; a server that is being left has only so long for all."""
+        if not self._remote or self._last is None:
+            do()
+            return
+
+        def quietly() -> None:
+            with suppress(Exception), _open_sockets():
+                do()
+
+        if (left := self._last - time.monotonic()) > 0:
+            thread = threading.Thread(target=quietly, daemon=True)
+            thread.start()
+            thread.join(left)
+
+    @staticmethod
+    def _says_nothing(_: logging.LogRecord) -> bool:
+        return False
 
 
 @contextmanager
 def _open_sockets() -> Iterator[None]:
-    """Keep quiet about sockets that PySpark leaves for Python to close, and new pandas."""
+    """Keep quiet about sockets that PySpark leaves for Python to close, and what it thinks of us.
+
+    It warns of new pandas, of settings that are there to be changed, and of each try in vain.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        warnings.simplefilter("ignore", FutureWarning)
+        for kind in (ResourceWarning, FutureWarning, UserWarning):
+            warnings.simplefilter("ignore", kind)
         yield
+
+
+def _logger(name: str) -> logging.Logger:
+    """Return a logger of PySpark."""
+    from pyspark.logger import PySparkLogger
+
+    found: logging.Logger = PySparkLogger.getLogger(name)
+    return found
 
 
 def _plain_type(kind: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from thinveil.curator.database.spark.executors import COUNTED, NO_RECORDS, Handle
 from thinveil.curator.database.spark.messages import Request, added, parts_of
-from thinveil.curator.database.spark.parts import Parts
+from thinveil.curator.database.spark.parts import Gone, Parts
 from thinveil.errors import TargetError
 from thinveil.language.queries import Codes, QueryBatch
 from thinveil.language.texts import many
@@ -63,7 +63,7 @@ class JobsCounter:
             try:
                 answers = self._parts.ask(request.to_bytes())
             except Exception as error:
-                if left == 1:
+                if left == 1 or isinstance(error, Gone):
                     raise TargetError(
                         f"Spark failed while it counted ({type(error).__name__}): see that it is "
                         "up, then resume the run from its transcript"

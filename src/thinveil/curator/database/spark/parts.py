@@ -18,6 +18,14 @@ Answer = tuple[Handle, bytes]
 _FORGETTERS: Final = 4  # tasks for each slot that go to look for what is kept
 
 
+_GONE: Final = "UNAVAILABLE"
+"""What gRPC says of a server that is not there."""
+
+
+class Gone(Exception):
+    """Nobody is there any more who could count."""
+
+
 class Parts(Protocol):
     """Parts of a table. Conforms: `ClassicParts`, `ConnectParts`."""
 
@@ -161,6 +169,11 @@ class ConnectParts:
         self._session.addTag(self._tag)
         try:
             yield
+        except Exception as error:
+            status = getattr(error, "getGrpcStatusCode", lambda: None)()
+            if getattr(status, "name", "") == _GONE:  # it was called again and again by then
+                raise Gone from None
+            raise
         except BaseException:
             with suppress(Exception):
                 self._session.interruptTag(self._tag)

@@ -6,8 +6,10 @@ import atexit
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -38,9 +40,14 @@ def started(kind: Any, rest: str) -> Any:
             settings["spark.sql.warehouse.dir"] = folder
     for key, value in settings.items():
         builder = builder.config(key, value)
+    interrupted = signal.getsignal(signal.SIGINT)
     try:
         session = builder.getOrCreate()
     finally:
+        # PySpark's own handler would cancel all jobs from inside of a call to Java, and
+        # interruptions in the middle of a thought would not wait (see auditing/holding)
+        if threading.current_thread() is threading.main_thread() and interrupted is not None:
+            signal.signal(signal.SIGINT, interrupted)
         if python is None:  # a cluster that is entered later has a Python of its own
             os.environ.pop("PYSPARK_PYTHON", None)
     session.sparkContext.setLogLevel("OFF")  # what it writes may quote values
