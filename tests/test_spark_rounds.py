@@ -17,6 +17,7 @@ import pytest
 from databases import batches_for
 from thinveil.curator.counting.index import IndexCounter
 from thinveil.curator.counting.scan import ScanCounter
+from thinveil.curator.database.session import counting, opening
 from thinveil.curator.database.spark import lines, standing
 from thinveil.curator.database.spark.executors import (
     COUNTED,
@@ -110,6 +111,21 @@ def test_another_part_of_the_same_size_is_none() -> None:
     parts.codes[3] = parts.codes[3] + 1
     with pytest.raises(TargetError, match="changed while they were counted"):
         counter.count(BATCH)
+
+
+def test_an_interruption_that_an_error_hides_is_one() -> None:
+    """PySpark tidies up on its way out, by calls to Java, which fail then."""
+    hidden = OSError("the answer is empty")
+    hidden.__context__ = ValueError()
+    hidden.__context__.__context__ = KeyboardInterrupt()
+    parts = Executors(hidden)
+    counter = JobsCounter(parts)
+    with pytest.raises(KeyboardInterrupt):
+        counter.count(BATCH)
+    assert counter.count(BATCH).tolist() == TRUE
+    for place in (opening, counting):
+        with pytest.raises(KeyboardInterrupt), place("here"):
+            raise hidden
 
 
 # ---- a standing job's door and lines

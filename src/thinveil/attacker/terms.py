@@ -20,7 +20,7 @@ from thinveil.language.facts import PublicFacts
 from thinveil.language.queries import Codes, Flags
 from thinveil.language.schema import INFINITE, LOWEST, MISSING
 
-_HASTE: Final = 0.03  # of what is asked, such a part may be asked besides
+_HASTE: Final = 0.02  # of what is asked, such a part may be asked besides
 _AT_FIRST: Final = 64  # and so many questions before anything was
 BELOW: Final = 0
 """Exactly 0 came back: c <= b - k."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from thinveil.curator.database.engines.protocol import Arrays, Engine
+from thinveil.curator.database.engines.protocol import Arrays, Engine, not_interrupted
 from thinveil.curator.database.words import Rows, exp, raw
 from thinveil.errors import DataError, MissingExtra, TargetError, ThinveilError
 from thinveil.language.queries import Codes
@@ -146,6 +146,7 @@ def opening(where: str) -> Iterator[None]:
     except ImportError:
         raise MissingExtra("A table in a database", "databases") from None
     except Exception as error:
+        not_interrupted(error)
         reason = f"the database refused a statement ({_named(error)}): {_advice(error)}"
         if getattr(error, "sqlstate", None) == "42501" or error.args[:1] in _FORBIDDEN:
             reason = "no permission: the user must be allowed to read the table (GRANT SELECT ...)"
@@ -160,6 +161,7 @@ def counting(where: str) -> Iterator[None]:
     except ThinveilError:
         raise
     except Exception as error:
+        not_interrupted(error)
         raise TargetError(
             f"{where} failed while it counted ({_named(error)}): see that it is up, then resume "
             "the run from its transcript"

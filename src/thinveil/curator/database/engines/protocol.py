@@ -247,6 +247,14 @@ class Engine(Protocol):
             self._connection.close()
 
 
+def not_interrupted(error: BaseException | None) -> None:
+    """Raise an interruption again that an error has hidden: a driver may fail on its way out."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        error = error.__context__
+
+
 @contextmanager
 def told(what: str, advice: str) -> Iterator[None]:
     """Say in our own words what a driver could not do: its words may quote values."""
@@ -255,6 +263,7 @@ def told(what: str, advice: str) -> Iterator[None]:
     except ThinveilError:
         raise
     except Exception as error:
+        not_interrupted(error)
         raise DataError(f"{what} ({type(error).__name__}): {advice}") from None
 
 

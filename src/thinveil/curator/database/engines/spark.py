@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import json
-import logging
 import re
 import secrets
 import threading
@@ -32,10 +31,12 @@ from thinveil.curator.database.engines.protocol import (
     meant,
     needed,
     no_table,
+    not_interrupted,
     told,
 )
 from thinveil.curator.database.parquet_files import LAKES, LOGS, WHOLE, lake_of, refuse_lakes
 from thinveil.curator.database.spark import warming
+from thinveil.curator.database.spark.hushing import hush, let_go
 from thinveil.curator.database.spark.picking import SparkCounter, Wish, spark_counter
 from thinveil.curator.database.spark.starting import THREADS, forget_java, hurry, started
 from thinveil.curator.database.words import Rows, call, exp
@@ -52,8 +53,6 @@ _MASTER: Final = re.compile(f"{THREADS.pattern}|{_CLUSTER.pattern}")
 _SERVER: Final = re.compile(rf"{_HOST}(/(;[\w.-]+=[^;\s]*)*)?")
 """Behind sc://: a host, its port, and parameters, as PySpark takes them."""
 _OWN: Final = "thinveil_"
-_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-"""Where PySpark writes the words of errors before it raises them: they may quote values."""
 _READABLE: Final = (
     "check the path, that all files are whole and have the same columns, and that Spark can read "
     "these: none in nanoseconds, no times of the day, no two of one name"
@@ -91,8 +90,7 @@ class Spark(Engine):
         self._remote = "connect" in type(connection).__module__.split(".")
         self._last: float | None = None  # until when it may take to leave
         self.wish = Wish()
-        for name in _LOGGERS:
-            _logger(name).addFilter(self._says_nothing)
+        hush()
 
     @classmethod
     def connect(cls, address: str, rest: str, where: str) -> Spark:
@@ -125,8 +123,12 @@ class Spark(Engine):
             there = SparkSession.getActiveSession()
             if there is not None:
                 return cls(there)
-            with _open_sockets():
-                return cls(started(SparkSession, rest), owned=True)
+            hush()
+            try:
+                with _open_sockets():
+                    return cls(started(SparkSession, rest), owned=True)
+            finally:
+                let_go()
 
     def table(self, name: str | None, where: str) -> Rows:
         """Return a table of the catalogue, or one by its path: Parquet files, Delta, Iceberg."""
@@ -305,6 +307,7 @@ class Spark(Engine):
         except ThinveilError:
             raise
         except Exception as error:
+            not_interrupted(error)
             why = f"Spark's executors cannot count ({type(error).__name__})"
             if self.wish.way != "auto":
                 raise TargetError(
@@ -339,8 +342,7 @@ class Spark(Engine):
                 except Exception:
                     if not self._remote:
                         forget_java()
-        for each in _LOGGERS:
-            _logger(each).removeFilter(self._says_nothing)
+        let_go()
 
     def _soon(self, do: Callable[[], Any]) -> None:
         """Do what takes something away; a server that is being left has only so long for all."""
@@ -357,10 +359,6 @@ class Spark(Engine):
             thread.start()
             thread.join(left)
 
-    @staticmethod
-    def _says_nothing(_: logging.LogRecord) -> bool:
-        return False
-
 
 @contextmanager
 def _open_sockets() -> Iterator[None]:
@@ -372,14 +370,6 @@ def _open_sockets() -> Iterator[None]:
         for kind in (ResourceWarning, FutureWarning, UserWarning):
             warnings.simplefilter("ignore", kind)
         yield
-
-
-def _logger(name: str) -> logging.Logger:
-    """Return a logger of PySpark."""
-    from pyspark.logger import PySparkLogger
-
-    found: logging.Logger = PySparkLogger.getLogger(name)
-    return found
 
 
 def _plain_type(kind: Any) -> str:

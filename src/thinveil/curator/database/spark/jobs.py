@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from thinveil.curator.database.engines.protocol import not_interrupted
 from thinveil.curator.database.spark.executors import COUNTED, NO_RECORDS, Handle
 from thinveil.curator.database.spark.messages import Request, added, parts_of
 from thinveil.curator.database.spark.parts import Gone, Parts
@@ -63,6 +64,7 @@ class JobsCounter:
             try:
                 answers = self._parts.ask(request.to_bytes())
             except Exception as error:
+                not_interrupted(error)
                 if left == 1 or isinstance(error, Gone):
                     raise TargetError(
                         f"Spark failed while it counted ({type(error).__name__}): see that it is "

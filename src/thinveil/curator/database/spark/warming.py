@@ -17,6 +17,8 @@ from thinveil.curator.database.spark.shipping import shipped
 _TAG: Final = "thinveil-first"
 _PATIENCE: Final = 20.0
 """Seconds that somebody waits for it at most: some four are usual (a round figure)."""
+_LEAVING: Final = 2.0
+"""The same where the session is about to be stopped, which ends it in any case."""
 _CODES: Final = (
     "SELECT CAST(CASE WHEN id IS NULL THEN 0 WHEN (CAST(id AS STRING) || '') = 'a' THEN 1 "
     "ELSE id END AS BIGINT) AS c0 FROM range(0, 4, 1, 1)"
@@ -55,4 +57,4 @@ def end(context: Any) -> None:
     if (thread := _begun.pop(context, None)) is not None and thread.is_alive():
         with suppress(Exception):
             context.cancelJobsWithTag(_TAG)
-        thread.join(_PATIENCE)
+        thread.join(_LEAVING)
