@@ -392,17 +392,23 @@ def test_files_with_other_columns_are_refused(spark: Any, tmp_path: Path) -> Non
         assert table.schema.names == ("a", "b")
 
 
-def test_an_interruption_is_python_s_own_again(folder: Path) -> None:
-    """PySpark's own handler calls Java again from inside of a call to it."""
-    path = folder / "signal.parquet"
+def _alone(script: str, folder: Path) -> list[str]:
+    """Run a script in a process of its own, on a small table, and return the words it prints."""
+    path = folder / "alone.parquet"
     pq.write_table(mixed(20).select([0, 2]), path)
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SIGNAL, ADDRESS, str(path)],
+        [sys.executable, "-W", "ignore", "-c", script, ADDRESS, str(path)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.split() == ["True"], done.stderr
+    assert not done.returncode, done.stderr
+    return done.stdout.split()
+
+
+def test_an_interruption_is_python_s_own_again(folder: Path) -> None:
+    """PySpark's own handler calls Java again from inside of a call to it."""
+    assert _alone(SIGNAL, folder) == ["True"]
 
 
 def test_the_python_of_this_machine_is_nobody_else_s(spark: Any) -> None:
@@ -411,12 +417,4 @@ def test_the_python_of_this_machine_is_nobody_else_s(spark: Any) -> None:
 
 
 def test_after_java_has_died_another_one_is_started(folder: Path) -> None:
-    path = folder / "alone.parquet"
-    pq.write_table(mixed(20).select([0, 2]), path)
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", KILLED, ADDRESS, str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.split() == ["20", "20"], done.stderr
+    assert _alone(KILLED, folder) == ["20", "20"]
