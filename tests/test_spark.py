@@ -364,6 +364,8 @@ def test_the_words_of_errors_are_not_written(spark: Any) -> None:
     try:
         texts = spark.createDataFrame([("s3cr3t",), ("2",)], ["x"])
         frame = texts.select(col("x").cast("int").alias("x"))
+        with open_frame(texts) as table:
+            table.close()  # twice in all
         with pytest.raises(DataError, match="the database refused a statement") as caught:
             open_frame(frame)
         assert not written

@@ -41,6 +41,7 @@ from thinveil.curator.database.spark.jobs import JobsCounter
 from thinveil.curator.database.spark.parts import ClassicParts, ConnectParts
 from thinveil.curator.database.spark.picking import Wish, slots_of, spark_counter
 from thinveil.curator.database.spark.standing import Lost, StandingCounter
+from thinveil.curator.database.spark.starting import _leave_no_settings
 from thinveil.curator.database.spark.tuning import QUICK
 from thinveil.errors import TargetError, UsageError
 from thinveil.language.queries import Codes
@@ -133,7 +134,11 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     application = session.sparkContext.applicationId
+    last = time.monotonic() + PATIENCE
+    while slots_of(session.sparkContext) < 4 and time.monotonic() < last:
+        time.sleep(0.1)  # executors are on their way
     yield session
+    _leave_no_settings(session.sparkContext, settings)  # a test of such looks what is left
     session.stop()
     shutil.rmtree(Path(_find_spark_home()) / "work" / application, ignore_errors=True)
 

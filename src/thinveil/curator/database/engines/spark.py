@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -36,7 +36,7 @@ from thinveil.curator.database.engines.protocol import (
 )
 from thinveil.curator.database.parquet_files import LAKES, LOGS, WHOLE, lake_of, refuse_lakes
 from thinveil.curator.database.spark import warming
-from thinveil.curator.database.spark.hushing import hush, let_go
+from thinveil.curator.database.spark.hushing import hushed
 from thinveil.curator.database.spark.picking import SparkCounter, Wish, spark_counter
 from thinveil.curator.database.spark.starting import THREADS, forget_java, hurry, started
 from thinveil.curator.database.words import Rows, call, exp
@@ -90,7 +90,8 @@ class Spark(Engine):
         self._remote = "connect" in type(connection).__module__.split(".")
         self._last: float | None = None  # until when it may take to leave
         self.wish = Wish()
-        hush()
+        self._hushed = ExitStack()  # it may be closed again, which does nothing
+        self._hushed.enter_context(hushed())
 
     @classmethod
     def connect(cls, address: str, rest: str, where: str) -> Spark:
@@ -123,12 +124,8 @@ class Spark(Engine):
             there = SparkSession.getActiveSession()
             if there is not None:
                 return cls(there)
-            hush()
-            try:
-                with _open_sockets():
-                    return cls(started(SparkSession, rest), owned=True)
-            finally:
-                let_go()
+            with hushed(), _open_sockets():
+                return cls(started(SparkSession, rest), owned=True)
 
     def table(self, name: str | None, where: str) -> Rows:
         """Return a table of the catalogue, or one by its path: Parquet files, Delta, Iceberg."""
@@ -255,8 +252,10 @@ class Spark(Engine):
 
     def change(self, name: str, value: str) -> str:
         """Change a setting and return what it was."""
-        if self._last is not None and self._owned:
-            return value  # it goes with its session
+        if self._last is not None:  # it is being left: nobody asks what it was
+            if not self._owned:  # else it goes with its session
+                self._soon(partial(self._session.conf.set, name, value))
+            return value
         with _open_sockets():
             before = self._session.conf.get(name)
             self._session.conf.set(name, value)
@@ -342,12 +341,13 @@ class Spark(Engine):
                 except Exception:
                     if not self._remote:
                         forget_java()
-        let_go()
+        self._hushed.close()
 
     def _soon(self, do: Callable[[], Any]) -> None:
         """Do what takes something away; a server that is being left has only so long for all."""
         if not self._remote or self._last is None:
-            do()
+            with _open_sockets():
+                do()
             return
 
         def quietly() -> None:

@@ -7,31 +7,32 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 _NAMES: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-_guard = threading.Lock()
+_guard = threading.RLock()  # what is collected as garbage may leave at any moment
 _held = 0
 
 
-def hush() -> None:
-    """Have nothing of it written, until as many have let go as have asked for it."""
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Have nothing of it written inside; the last of several to leave ends it."""
     global _held
     with _guard:
         _held += 1
         if _held == 1:
             for each in _loggers():
                 each.addFilter(_may_be_written)
-
-
-def let_go() -> None:
-    """Ask for it no more."""
-    global _held
-    with _guard:
-        _held -= 1
-        if _held == 0:
-            for each in _loggers():
-                each.removeFilter(_may_be_written)
+    try:
+        yield
+    finally:
+        with _guard:
+            _held -= 1
+            if _held == 0:
+                for each in _loggers():
+                    each.removeFilter(_may_be_written)
 
 
 def _loggers() -> list[logging.Logger]:
